@@ -1,0 +1,146 @@
+"""Named streams of random bits, and our own draws over them.
+
+NumPy promises that the raw output of a bit generator never changes; it does not promise that for the methods of
+`Generator`. So every number here is a few lines over raw Philox words, with IEEE-exact operations only: the same
+name gives the same numbers on every machine and in every release.
+
+A stream is cut into blocks. Block *b* starts at counter [0, 0, 0, b] of the stream's key, 2**192 words away from the
+next one, so any block can be drawn without its predecessors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unseen.config import canonical
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Shape = int | Sequence[int]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A 128-bit Philox key. Made by `stream`, read block by block."""
+
+    key: tuple[int, int]
+
+    def block(self, index: int = 0) -> Draws:
+        """The draws of one block; the same block always starts with the same bits."""
+        return Draws(np.random.Philox(key=np.array(self.key, np.uint64), counter=[0, 0, 0, index]))
+
+
+def stream(purpose: str, *identity: object) -> Stream:
+    """The stream of a purpose and an identity (JSON values): a hash of both, never arithmetic on a seed.
+
+    >>> stream("data", "retrieval/T1", 0) == stream("data", "retrieval/T1", 0)
+    True
+    >>> stream("data", "retrieval/T1", 0) == stream("data", "retrieval/T1", 1)
+    False
+    """
+    hashed = hashlib.blake2b(canonical([purpose, *identity]).encode(), digest_size=16).digest()
+    return Stream((int.from_bytes(hashed[:8], "little"), int.from_bytes(hashed[8:], "little")))
+
+
+class Draws:
+    """Numbers drawn in order from one block. Every method is vectorised and consumes whole words."""
+
+    def __init__(self, bits: np.random.Philox) -> None:
+        self._bits = bits
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Raw 64-bit words."""
+        return self._bits.random_raw(count)
+
+    def lanes(self, shape: Shape, dtype: type[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
+        """Raw words read as smaller unsigned integers, lowest bits first."""
+        count, per_word = _size(shape), 8 // np.dtype(dtype).itemsize
+        words = self.words(-(-count // per_word))
+        return words.astype("<u8", copy=False).view(np.dtype(dtype).newbyteorder("<"))[:count].reshape(shape)
+
+    def uniform(self, shape: Shape = ()) -> Floats:
+        """Uniform on [0, 1): multiples of 2**-53."""
+        return (self.words(_size(shape)) >> np.uint64(11)).reshape(shape) * 2.0**-53
+
+    def integers(self, high: int | Ints, shape: Shape = ()) -> Ints:
+        """Uniform on 0 … high − 1. `high` may be an array that broadcasts to the shape; bias below high / 2**32."""
+        lanes = self.lanes(shape, np.uint32).astype(np.uint64)
+        return ((lanes * np.asarray(high, np.uint64)) >> np.uint64(32)).astype(np.int64)
+
+    def bernoulli(self, p: float, shape: Shape = ()) -> Bools:
+        """True with probability p, rounded to a multiple of 2**-16 (so 0, 1/4 and 1/2 are exact)."""
+        threshold = round(p * 65536)
+        if threshold >= 65536:
+            self.lanes(shape, np.uint16)
+            return np.ones(shape, np.bool_)
+        return self.lanes(shape, np.uint16) < np.uint16(threshold)
+
+    def permutations(self, count: int, length: int) -> Ints:
+        """`count` independent permutations of 0 … length − 1, one per row."""
+        return np.argsort(self.words(count * length).reshape(count, length), axis=1, kind="stable")
+
+    def permutation(self, length: int) -> Ints:
+        """One permutation of 0 … length − 1."""
+        return self.permutations(1, length)[0]
+
+    def normal(self, shape: Shape = ()) -> Floats:
+        """Standard normal, by Wichura's inverse distribution function (AS 241, PPND16)."""
+        return _inverse_normal((self.words(_size(shape)) >> np.uint64(12)).reshape(shape) * 2.0**-52 + 2.0**-53)
+
+
+def _size(shape: Shape) -> int:
+    return int(np.prod(shape, dtype=np.int64)) if shape != () else 1
+
+
+def _log(x: Floats) -> Floats:
+    """Natural logarithm from +, −, ×, ÷ alone: library logarithms differ in the last bit between machines."""
+    mantissa, exponent = np.frexp(x)
+    small = mantissa < 0.7071067811865476
+    mantissa, exponent = np.where(small, mantissa * 2, mantissa), exponent - small
+    z = (mantissa - 1) / (mantissa + 1)
+    square, series = z * z, np.zeros_like(z)
+    for k in range(23, 0, -2):
+        series = series * square + 1 / k
+    return exponent * 0.6931471805599453 + 2 * z * series
+
+
+def _ratio(x: Floats, numerator: Sequence[float], denominator: Sequence[float]) -> Floats:
+    top, bottom = np.zeros_like(x), np.zeros_like(x)
+    for a, b in zip(reversed(numerator), reversed(denominator), strict=True):
+        top, bottom = top * x + a, bottom * x + b
+    return top / bottom
+
+
+def _inverse_normal(p: Floats) -> Floats:
+    q = p - 0.5
+    centre = q * _ratio(0.180625 - q * q, *_CENTRE)
+    r = np.sqrt(-_log(np.minimum(p, 1 - p)))
+    tail = np.where(r <= 5, _ratio(r - 1.6, *_MIDDLE), _ratio(r - 5, *_FAR))
+    return np.where(np.abs(q) <= 0.425, centre, np.copysign(tail, q))
+
+
+# Coefficients of AS 241 (Wichura 1988), constant term first.
+_CENTRE = (
+    (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+     4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3),
+    (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
+     2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3),
+)
+_MIDDLE = (
+    (1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
+     1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4),
+    (1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
+     1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9),
+)
+_FAR = (
+    (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
+     2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7),
+    (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
+     7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15),
+)

@@ -1,0 +1,115 @@
+"""The typed table of a task: its streams, its input fields and its target.
+
+Embeddings, losses, metrics and chance levels are derived from it, so that any model meets any task.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from unseen.errors import UsageError, nearest
+
+FieldKind = Literal["real", "bits", "category", "mask"]
+TargetKind = Literal["binary", "category", "real"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells in rows; anything past `rows * columns` (an end token) has no place in it."""
+
+    rows: int
+    columns: int
+
+
+Order = Literal["sequence", "set"] | Grid
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An axis along which fields lie. `length` is nominal: a condition may be longer or shorter."""
+
+    name: str
+    length: int
+    order: Order = "sequence"
+
+
+@dataclass(frozen=True)
+class Field:
+    """An input. Shapes, batch first: `real` and `bits` (B, [T,] width); `category` and `mask` (B, [T]).
+
+    `width` of a category is its number of values; a mask is true where the stream is real, false where padded.
+    `along` names a stream, or None: given once per example.
+    """
+
+    name: str
+    kind: FieldKind
+    width: int = 1
+    along: str | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """The answer. Shapes: `binary` and `real` (B, [T,] width); `category` (B, [T]) with `width` values."""
+
+    kind: TargetKind
+    width: int = 1
+    along: str | None = None
+
+    @property
+    def chance(self) -> float:
+        """Accuracy of a guesser who knows nothing, where accuracy has a meaning."""
+        return {"binary": 0.5, "category": 1 / self.width, "real": math.nan}[self.kind]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Streams, inputs and target of a task.
+
+    >>> spec = Spec((Stream("tokens", 10),), (Field("token", "category", 30, "tokens"),), Target("category", 8))
+    >>> spec.field("token").width
+    30
+    """
+
+    streams: tuple[Stream, ...]
+    inputs: tuple[Field, ...]
+    target: Target
+
+    def __post_init__(self) -> None:
+        names = [s.name for s in self.streams]
+        for what, given in (("stream", names), ("field", [f.name for f in self.inputs])):
+            if len(set(given)) != len(given):
+                raise UsageError(f"spec: two {what}s have the same name: {', '.join(given)}")
+        for along in [f.along for f in self.inputs] + [self.target.along]:
+            if along is not None and along not in names:
+                raise UsageError(f"spec: a field lies along '{along}', which is no stream. {nearest(along, names)}")
+        for field in self.inputs:
+            if field.width < 1 or (field.kind == "mask" and field.along is None):
+                raise UsageError(f"spec: field '{field.name}' needs a positive width, and a mask needs a stream")
+
+    def field(self, name: str) -> Field:
+        """The input field of that name."""
+        for field in self.inputs:
+            if field.name == name:
+                return field
+        known = [f.name for f in self.inputs]
+        raise UsageError(f"the task has no input field '{name}'; it has {', '.join(known)}. Choose a model "
+                         "that reads these fields: the generic ones (lstm, transformer) read any")
+
+    def stream(self, name: str) -> Stream:
+        """The stream of that name."""
+        for stream in self.streams:
+            if stream.name == name:
+                return stream
+        raise UsageError(f"the task has no stream '{name}'. {nearest(name, [s.name for s in self.streams])}")
+
+    def along(self, stream: str | None) -> tuple[Field, ...]:
+        """The fields along one stream, or (None) those given once."""
+        return tuple(f for f in self.inputs if f.along == stream)
+
+    def require(self, field: Field) -> None:
+        """Refuse a task whose field differs from the one a model was written for."""
+        found = self.field(field.name)
+        if found != field:
+            raise UsageError(f"input field '{field.name}' is {found}, the model needs {field}")

@@ -1,0 +1,181 @@
+"""What a task is: conditions, examples, and the one way to draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unseen.config import Config
+from unseen.errors import UsageError, nearest
+from unseen.randomness import Draws, stream
+from unseen.spec import Spec
+
+Array = NDArray[Any]
+DataSeed = int | Literal["validation", "test"]
+"""Whose data: that of a training run (0, 1, …), or the shared validation or test data, which no seed changes."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A named distribution of a task.
+
+    `unseen` names the factor, or the tuple of factors, whose values here never occur in `train`; empty where only
+    the distribution shifts.
+    """
+
+    name: str
+    summary: str
+    unseen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Examples:
+    """A struct of arrays, all with the examples along the first axis.
+
+    `inputs` by field name and `targets` have the shapes of the task's spec; `factors` say what makes each example
+    what it is.
+    """
+
+    inputs: Mapping[str, Array]
+    targets: Array
+    factors: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, index: slice | Array) -> Examples:
+        return Examples(
+            {k: v[index] for k, v in self.inputs.items()},
+            self.targets[index],
+            {k: v[index] for k, v in self.factors.items()},
+        )
+
+    @staticmethod
+    def concat(parts: Sequence[Examples]) -> Examples:
+        """Parts one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        return Examples(
+            {k: np.concatenate([p.inputs[k] for p in parts]) for k in first.inputs},
+            np.concatenate([p.targets for p in parts]),
+            {k: np.concatenate([p.factors[k] for p in parts]) for k in first.factors},
+        )
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """A rule that answers without doing the task, and the accuracy it must not exceed (None: only shown)."""
+
+    name: str
+    answer: Callable[[Examples], Array]
+    ceiling: float | None = None
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A measurable regularity of the data that does not belong to the task.
+
+    `measure` gives `absent` (within `tolerance`) on data without it. A preset that is known to have it says so
+    (`known`); found anywhere else it is a defect.
+    """
+
+    name: str
+    summary: str
+    measure: Callable[[Examples], float]
+    absent: float
+    tolerance: float
+    known: bool
+
+
+class Task(Config):
+    """A fully configured generator. A subclass adds its options and implements what raises here.
+
+    Example *i* of a condition is a pure function of (task, condition, data seed, *i*): blocks of `block` examples are
+    drawn whole, each from its own place in the stream, whatever is asked for.
+    """
+
+    block: ClassVar[int] = 1024
+
+    @property
+    def family(self) -> str:
+        """The group of tasks this one belongs to."""
+        return self.name.partition("/")[0]
+
+    @property
+    def spec(self) -> Spec:
+        """Streams, input fields and target."""
+        raise NotImplementedError
+
+    @property
+    def conditions(self) -> Mapping[str, Condition]:
+        """The conditions by name; `train` is among them."""
+        raise NotImplementedError
+
+    @property
+    def validation(self) -> str:
+        """The condition on which models are selected."""
+        return "iid"
+
+    def size(self, condition: str) -> int | None:
+        """How many examples the condition's set has; None: endless."""
+        self.condition(condition)
+        return None
+
+    def generate(self, condition: str, draws: Draws) -> Examples:
+        """One block of `block` examples from these draws and nothing else."""
+        raise NotImplementedError
+
+    def solve(self, examples: Examples) -> Array:
+        """The targets, worked out from the inputs alone by a plain solver that shares nothing with the generator."""
+        raise NotImplementedError
+
+    def describe(self, examples: Examples, index: int) -> str:
+        """One example in words: what is given, what is asked, the answer and why."""
+        raise NotImplementedError
+
+    def picture(self, examples: Examples, index: int) -> str:
+        """One example as SVG text."""
+        raise UsageError(f"{self.name} has no picture; use --format text or json")
+
+    def shortcuts(self, condition: str) -> Sequence[Shortcut]:
+        """Rules of this task's own that `verify` tries and reports draw in."""
+        return ()
+
+    def ceilings(self, condition: str) -> Mapping[str, float]:
+        """Accuracies above chance that the generic baselines of `verify` may reach, by baseline name."""
+        return {}
+
+    def artefacts(self, condition: str) -> Sequence[Artefact]:
+        """Regularities to measure on a condition, each declared known or not."""
+        return ()
+
+    def condition(self, name: str) -> Condition:
+        """The condition of that name."""
+        if name not in self.conditions:
+            raise UsageError(f"{self.name} has no condition '{name}'. {nearest(name, self.conditions)}")
+        return self.conditions[name]
+
+    def sample(self, condition: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
+        """Examples start … start + n − 1 of a condition.
+
+        >>> from unseen.tasks import task
+        >>> task("retrieval/T1", length=5).sample("train", 3).inputs["sequence"].shape
+        (3, 5, 36)
+        """
+        size = self.size(condition)
+        if n < 0 or start < 0:
+            raise UsageError(f"{self.name}: n and start must not be negative, got n = {n}, start = {start}")
+        if size is not None and start + n > size:
+            raise UsageError(f"{self.name}: condition '{condition}' has {size} examples, {start + n} were asked for")
+        if isinstance(data_seed, int) and data_seed < 0:
+            raise UsageError(f"data seed {data_seed}: seeds are 0, 1, 2, …")
+        named = stream("data", self.identity(), condition, data_seed)
+        first, last = start // self.block, max(start, start + n - 1) // self.block
+        parts = [self.generate(condition, named.block(b)) for b in range(first, last + 1)]
+        offset = start - first * self.block
+        return Examples.concat(parts)[offset : offset + n]
