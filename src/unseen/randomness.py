@@ -66,10 +66,10 @@ class Draws:
 
     def uniform(self, shape: Shape = ()) -> Floats:
         """Uniform on [0, 1): multiples of 2**-53."""
-        return (self.words(_size(shape)) >> np.uint64(11)).reshape(shape) * 2.0**-53
+        return (self.words(_size(shape)) >> np.uint64(11)).reshape(shape).astype(np.float64) * 2.0**-53
 
     def integers(self, high: int | Ints, shape: Shape = ()) -> Ints:
-        """Uniform on 0 … high − 1. `high` may be an array that broadcasts to the shape; bias below high / 2**32."""
+        """Uniform on 0 … high − 1, high ≤ 2**32, or an array that broadcasts to the shape; bias below high / 2**32."""
         lanes = self.lanes(shape, np.uint32).astype(np.uint64)
         return ((lanes * np.asarray(high, np.uint64)) >> np.uint64(32)).astype(np.int64)
 
@@ -87,11 +87,13 @@ class Draws:
 
     def permutation(self, length: int) -> Ints:
         """One permutation of 0 … length − 1."""
-        return self.permutations(1, length)[0]
+        order: Ints = self.permutations(1, length)[0]
+        return order
 
     def normal(self, shape: Shape = ()) -> Floats:
         """Standard normal, by Wichura's inverse distribution function (AS 241, PPND16)."""
-        return _inverse_normal((self.words(_size(shape)) >> np.uint64(12)).reshape(shape) * 2.0**-52 + 2.0**-53)
+        steps = (self.words(_size(shape)) >> np.uint64(12)).reshape(shape).astype(np.float64)
+        return _inverse_normal(steps * 2.0**-52 + 2.0**-53)
 
 
 def _size(shape: Shape) -> int:
@@ -107,7 +109,8 @@ def _log(x: Floats) -> Floats:
     square, series = z * z, np.zeros_like(z)
     for k in range(23, 0, -2):
         series = series * square + 1 / k
-    return exponent * 0.6931471805599453 + 2 * z * series
+    logarithm: Floats = exponent * 0.6931471805599453 + 2 * z * series
+    return logarithm
 
 
 def _ratio(x: Floats, numerator: Sequence[float], denominator: Sequence[float]) -> Floats:

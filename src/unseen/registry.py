@@ -79,6 +79,11 @@ class Registry(Generic[T]):
     def _read_plugins(self) -> None:
         if self._plugins_read:
             return
+        built_in = dict(self._entries)
+        try:
+            for point in entry_points(group=self.group):
+                self.add(point.name, point.value, f"plug-in of {point.dist.name}" if point.dist else "plug-in")
+        except UsageError:
+            self._entries = built_in  # so that the next look meets the same error, not half of the plug-ins
+            raise
         self._plugins_read = True
-        for point in entry_points(group=self.group):
-            self.add(point.name, point.value, f"plug-in of {point.dist.name}" if point.dist else "plug-in")

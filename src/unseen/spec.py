@@ -87,6 +87,8 @@ class Spec:
         for field in self.inputs:
             if field.width < 1 or (field.kind == "mask" and field.along is None):
                 raise UsageError(f"spec: field '{field.name}' needs a positive width, and a mask needs a stream")
+        if self.target.width < 1:
+            raise UsageError(f"spec: the target needs a positive width, got {self.target.width}")
 
     def field(self, name: str) -> Field:
         """The input field of that name."""

@@ -1,0 +1,1 @@
+"""The command line: thin, each command one file. Heavy imports happen inside the commands."""

@@ -1,0 +1,1 @@
+"""Training many seeds as one: recipes, stacks, the loop, evaluation, checkpoints. No framework."""

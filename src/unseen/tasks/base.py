@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -92,6 +93,23 @@ class Artefact:
     known: bool
 
 
+@dataclass(frozen=True)
+class Mismatch:
+    """An answer in a file that is not the right one, and the line it stands on (from 1)."""
+
+    line: int
+    given: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How many foreign examples there were, and those whose answer is wrong."""
+
+    examples: int
+    mismatches: tuple[Mismatch, ...]
+
+
 class Task(Config):
     """A fully configured generator. A subclass adds its options and implements what raises here.
 
@@ -100,6 +118,10 @@ class Task(Config):
     """
 
     block: ClassVar[int] = 1024
+    report_by: ClassVar[tuple[str, ...]] = ()
+    """The factors by whose levels accuracy is reported."""
+    amounts: ClassVar[frozenset[str]] = frozenset()
+    """The options that say how many examples there are and not which: a larger set begins with the smaller one."""
 
     @property
     def family(self) -> str:
@@ -142,6 +164,10 @@ class Task(Config):
         """One example as SVG text."""
         raise UsageError(f"{self.name} has no picture; use --format text or json")
 
+    def judge(self, path: Path, **companions: Path) -> Judgement:
+        """Foreign examples in a file, compared with the plain solver; `companions` are the files that go with it."""
+        raise UsageError(f"{self.name} has no reader for foreign examples")
+
     def shortcuts(self, condition: str) -> Sequence[Shortcut]:
         """Rules of this task's own that `verify` tries and reports draw in."""
         return ()
@@ -172,9 +198,10 @@ class Task(Config):
             raise UsageError(f"{self.name}: n and start must not be negative, got n = {n}, start = {start}")
         if size is not None and start + n > size:
             raise UsageError(f"{self.name}: condition '{condition}' has {size} examples, {start + n} were asked for")
-        if isinstance(data_seed, int) and data_seed < 0:
-            raise UsageError(f"data seed {data_seed}: seeds are 0, 1, 2, …")
-        named = stream("data", self.identity(), condition, data_seed)
+        if data_seed not in ("validation", "test") and (not isinstance(data_seed, int) or data_seed < 0):
+            raise UsageError(f"data seed {data_seed!r}: expected 0, 1, 2, …, 'validation' or 'test'")
+        what = {key: value for key, value in self.identity().items() if key not in self.amounts}
+        named = stream("data", what, condition, data_seed)
         first, last = start // self.block, max(start, start + n - 1) // self.block
         parts = [self.generate(condition, named.block(b)) for b in range(first, last + 1)]
         offset = start - first * self.block

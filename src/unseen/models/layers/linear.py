@@ -1,20 +1,38 @@
-"""The one linear layer: as `nn.Linear`, but its bits do not depend on how many members are stacked."""
+"""The one linear layer, written so that a stack of members is fast and rounds as each member alone."""
 
 from __future__ import annotations
 
-import torch.nn.functional as F
+import math
+
+import torch
 from torch import Tensor, nn
 
 
-class Linear(nn.Linear):
-    """`nn.Linear`, with width 1 written as product and sum.
+class Linear(nn.Module):
+    """x · weight + bias, with `weight` (in, out): the transpose of `nn.Linear`'s, so that its gradient comes out
+    of the product in the order in which the optimiser reads the weight.
 
-    A product with a single output column is a matrix–vector product for one member and a batched matrix product for
-    many, and the two round differently.
+    Starts as `nn.Linear` does: weights and biases uniform within ±1/√in.
     """
 
+    def __init__(self, in_features: int, out_features: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(in_features)
+        self.weight = nn.Parameter(torch.empty(in_features, out_features).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(out_features).uniform_(-bound, bound))
+
     def forward(self, x: Tensor) -> Tensor:
-        if self.out_features > 1:
-            return F.linear(x, self.weight, self.bias)
-        y = (x * self.weight[0]).sum(-1, keepdim=True)
-        return y if self.bias is None else y + self.bias
+        return affine(x, self.weight, self.bias)
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x (…, in) · weight (in, out) + bias, where a width of 1 is written as product and sum.
+
+    With one column on either side, a single member is a matrix–vector product (forward or backward) and a stack is a
+    batched matrix product, and the two round differently.
+    """
+    if weight.shape[1] == 1:
+        y = (x * weight[:, 0]).sum(-1, keepdim=True)
+    else:
+        y = x * weight[0] if weight.shape[0] == 1 else x @ weight
+    return y if bias is None else y + bias

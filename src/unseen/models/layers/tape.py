@@ -6,14 +6,16 @@ from collections.abc import Collection
 
 from torch import Tensor
 
+from unseen.errors import UsageError
+
 _LANES = 1 << 16
 
 
 class Tape:
     """Hands out dropout bits in call order and keeps the intermediates somebody asked for.
 
-    `bits` is a flat tensor of 16-bit lanes (int16), drawn outside by a named stream. Without it dropout is the identity:
-    there is no train or eval mode. A layer applied eight times gets eight masks.
+    `bits` is a flat tensor of 16-bit lanes (int16), drawn outside by a named stream. Without it dropout is the
+    identity: there is no train or eval mode. A layer applied eight times gets eight masks.
     """
 
     def __init__(self, bits: Tensor | None = None, wanted: Collection[str] = ()) -> None:
@@ -23,13 +25,18 @@ class Tape:
 
     def dropout(self, x: Tensor, p: float) -> Tensor:
         """`x` with each entry dropped with probability p (a multiple of 2**-16) and the rest scaled up."""
-        if self.bits is None or p == 0:
+        dropped = _dropped(p)
+        if self.bits is None or dropped == 0:
             return x
-        count, threshold = x.numel(), round(p * _LANES)
-        lanes = self.bits[self.used : self.used + count].view(x.shape)
-        self.used += count
-        kept = (lanes >= threshold - _LANES // 2).to(x.dtype)
-        return x * (kept * (_LANES / (_LANES - threshold)))
+        start, self.used = self.used, self.used + x.numel()
+        if self.used > len(self.bits):
+            raise UsageError(f"the tape has {len(self.bits)} dropout lanes, {self.used} are needed so far; count them "
+                             "with a CountingTape on inputs of the same shape")
+        lanes = self.bits[start : self.used].view(x.shape)
+        # 1 where the lane is at least `first`, else 0. Comparing to booleans and back costs three times as much.
+        first = dropped - _LANES // 2
+        kept = lanes.clamp(first - 1, first).sub_(first - 1).to(x.dtype)
+        return x * kept.mul_(_LANES / (_LANES - dropped))
 
     def keep(self, name: str, value: Tensor) -> None:
         """Keep an intermediate under a name, if it was asked for."""
@@ -45,12 +52,17 @@ class CountingTape(Tape):
         self.names: list[str] = []
 
     def dropout(self, x: Tensor, p: float) -> Tensor:
-        if p > 0:
+        if _dropped(p):
             self.used += x.numel()
         return x
 
     def keep(self, name: str, value: Tensor) -> None:
         self.names.append(name)
+
+
+def _dropped(p: float) -> int:
+    """How many of the 2**16 values of a lane mean that the entry is dropped; never all."""
+    return min(round(p * _LANES), _LANES - 1)
 
 
 NO_TAPE = Tape()

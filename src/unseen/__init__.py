@@ -1,0 +1,50 @@
+"""Unseen: does a neural network handle what it has never seen, and if not, why?
+
+    import unseen
+    task = unseen.task("retrieval/T6", length=5)
+    runs = unseen.train(task, "retrieval-transformer", seeds=5, steps=2000)
+    runs.accuracy()
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unseen.api import Runs, Traces, evaluate, results, train
+    from unseen.engine.recipe import Evaluation, Recipe, recipe
+    from unseen.errors import CheckFailed, UsageError
+    from unseen.models import options as model
+    from unseen.models.build import build
+    from unseen.tasks import task
+
+# Names are imported when first used, so that `import unseen` stays light and tasks never need torch.
+_HOMES = {
+    "task": "unseen.tasks:task",
+    "model": "unseen.models:options",
+    "build": "unseen.models.build:build",
+    "recipe": "unseen.engine.recipe:recipe",
+    "Recipe": "unseen.engine.recipe:Recipe",
+    "Evaluation": "unseen.engine.recipe:Evaluation",
+    "train": "unseen.api:train",
+    "evaluate": "unseen.api:evaluate",
+    "results": "unseen.api:results",
+    "Runs": "unseen.api:Runs",
+    "Traces": "unseen.api:Traces",
+    "UsageError": "unseen.errors:UsageError",
+    "CheckFailed": "unseen.errors:CheckFailed",
+}
+__all__ = ["CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "build", "evaluate", "model",
+           "recipe", "results", "task", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'unseen' has no attribute '{name}'")
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

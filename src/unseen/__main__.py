@@ -1,0 +1,6 @@
+"""`python -m unseen`."""
+
+from unseen.cli.main import main
+
+if __name__ == "__main__":
+    main()

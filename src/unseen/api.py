@@ -1,0 +1,168 @@
+"""The Python face: train, evaluate, results."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from torch import nn
+
+from unseen.config import Config
+from unseen.engine import evaluate as evaluating
+from unseen.engine.checkpoint import unpack_weights
+from unseen.engine.recipe import Evaluation, Recipe, deviations, recipe
+from unseen.engine.stack import Stack
+from unseen.engine.train import one_thread
+from unseen.errors import UsageError, nearest
+from unseen.studies.cell import Cell, build_model, model_config
+from unseen.studies.progress import Style
+from unseen.studies.run import Settings, run_cells
+from unseen.studies.store import Store
+from unseen.tasks import task as make_task
+from unseen.tasks.base import Array, DataSeed, Task
+
+Model = str | Config | type[nn.Module]
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What models did on the same examples: arrays by (label, seed) and name; the examples' targets and factors."""
+
+    traces: dict[tuple[str, int], dict[str, Array]]
+    targets: Array
+    factors: dict[str, Array]
+
+
+class Runs:
+    """Finished runs of one model on one task, backed by a store.
+
+    `table` has one row per seed, selection rule, condition and metric; `curves` the learning curves; `cells` how each
+    run ended; `deviations` how the recipe differs from the published one.
+    """
+
+    def __init__(self, cells: Sequence[Cell], path: Path, cls: type[nn.Module] | None, keep_alive: Any = None) -> None:
+        self._cells, self._cls, self._keep_alive = {c.seed: c for c in cells}, cls, keep_alive
+        self.path = path
+        self.task, self.options = cells[0].task, cells[0].model
+        self.deviations = deviations(cells[0].recipe, self.task.family)
+        with Store.read(path) as store:
+            ids = {c.id for c in cells}
+            self.table = _only(store.records(), ids)
+            self.curves = _only(store.curves(), ids)
+            self.cells = _only(store.cells(), ids)
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds, in order."""
+        return sorted(self._cells)
+
+    def accuracy(self, condition: str | None = None, selection: str = "best") -> pd.Series:
+        """Accuracy by seed on a condition (default: the one on which models are selected)."""
+        condition = condition or self.task.validation
+        self.task.condition(condition)
+        rows = self.table.query("condition == @condition and selection == @selection and factor == '' "
+                                "and metric == 'accuracy'")
+        return rows.set_index("seed")["value"].sort_index()
+
+    def model(self, seed: int, selection: str = "best") -> nn.Module:
+        """The trained module of a seed: `best` on validation, or `last`."""
+        if seed not in self._cells:
+            raise UsageError(f"seed {seed} was not trained. Known: {', '.join(map(str, self.seeds))}")
+        if selection not in ("best", "last"):
+            raise UsageError(f"unknown selection '{selection}'. {nearest(selection, ['best', 'last'])}")
+        cell = self._cells[seed]
+        module: nn.Module = build_model(cell.model, self.task.spec, seed, self._cls)
+        with Store.read(self.path) as store:
+            module.load_state_dict(unpack_weights(*store.weights(cell.id, selection)))
+        return module
+
+    def trace(self, condition: str | None = None, n: int = 1_000, keep: Sequence[str] | None = None,
+              selection: str = "best", label: str | None = None) -> Traces:
+        """Predictions and kept intermediates (default: all the model offers) on n test examples of a condition."""
+        examples = evaluating.draw(self.task, condition or self.task.validation, n, "test")
+        alive = [s for s in self.seeds if self._status(s) != "diverged"]
+        found = {}
+        with one_thread():
+            for seed in alive:
+                stack = Stack([self.model(seed, selection)])
+                wanted = _offered(stack, self.task, keep)
+                arrays = evaluating.predictions(stack, examples, self.task.spec, wanted)
+                found[(label or self.options.name, seed)] = {k: v[0] for k, v in arrays.items()}
+        return Traces(found, examples.targets, dict(examples.factors))
+
+    def _status(self, seed: int) -> str:
+        return str(self.cells.set_index("seed").loc[seed, "status"])
+
+
+def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, recipe: str | Recipe = "quick",
+          evaluation: Evaluation | None = None, data_seed: DataSeed | None = None, out: str | Path | None = None,
+          stack: int | None = None, device: str = "cpu", progress: Style = "auto", **recipe_options: Any) -> Runs:
+    """Train a model on a task, many seeds as one; continues what `out` already holds of the same work.
+
+    `seeds` is a number (0 … n − 1) or the seeds themselves. `recipe` is a name, with single options as keywords
+    (`steps=2000`, `learning_rate=1e-3`), or a `Recipe`. `data_seed` fixes the training data of all seeds; by default
+    each seed has its own. Without `out` the records live as long as the result.
+
+        runs = unseen.train("retrieval/T1", "retrieval-transformer", seeds=3, steps=2000)
+        runs.accuracy()
+    """
+    task = make_task(task) if isinstance(task, str) else task
+    cls = model if isinstance(model, type) else None
+    options = model_config(model)
+    if isinstance(recipe, Recipe) and recipe_options:
+        recipe = Recipe.parse({**recipe.model_dump(), **recipe_options})
+    used = recipe if isinstance(recipe, Recipe) else _recipe(recipe, recipe_options)
+    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise UsageError(f"seeds = {seeds!r}: give a positive number, or different seeds")
+    cells = [Cell(task, options, used, evaluation or Evaluation(), s, s if data_seed is None else data_seed)
+             for s in numbers]
+    build_model(options, task.spec, 0, cls)  # a model that does not fit the task is refused before anything is written
+    keep_alive = tempfile.TemporaryDirectory(prefix="unseen-") if out is None else None
+    path = Path(keep_alive.name if keep_alive is not None else str(out))
+    with Store.write(path) as store:
+        run_cells(cells, store, Settings(size=stack, device=device, progress=progress, cls=cls))
+    return Runs(cells, path, cls, keep_alive)
+
+
+def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = (),
+             examples: int = 10_000) -> pd.DataFrame:
+    """How good a module is on a task's conditions: one row per condition, factor level and metric."""
+    task = make_task(task) if isinstance(task, str) else task
+    asked = Evaluation.parse({"conditions": tuple(conditions), "examples": examples})
+    with one_thread():
+        rows = evaluating.evaluate(Stack([model]), task, asked)[0]
+    return pd.DataFrame([asdict(r) for r in rows])
+
+
+def results(path: str | Path) -> pd.DataFrame:
+    """The records of a directory as one tidy table."""
+    with Store.read(path) as store:
+        return store.records()
+
+
+def _recipe(name: str, options: dict[str, Any]) -> Recipe:
+    return recipe(name, **options)
+
+
+def _offered(stack: Stack, task: Task, keep: Sequence[str] | None) -> list[str]:
+    from unseen.engine.feed import tensors
+
+    if not stack.takes_tape:
+        return []
+    one = task.sample(task.validation, 1, data_seed="test")
+    offered = stack.names(tensors(one.inputs, task.spec, next(iter(stack.parameters.values())).dtype, "cpu"))
+    for name in keep or ():
+        if name not in offered:
+            raise UsageError(f"the model keeps no '{name}'. {nearest(name, offered)}")
+    return offered if keep is None else list(keep)
+
+
+def _only(table: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
+    return table[table["cell"].isin(ids)].reset_index(drop=True)
+
+

@@ -1,0 +1,14 @@
+"""Benchmarks: ratios inside one run, one thread, median of several. `unseen bench` runs them."""
+
+from __future__ import annotations
+
+from unseen.registry import Registry
+
+BENCHMARKS: Registry[object] = Registry(
+    "benchmark",
+    "unseen.benchmarks",
+    {
+        "generator": ("unseen.benchmarks.generator:generator", "retrieval examples per second, by task and length"),
+        "stack": ("unseen.benchmarks.stack:stack", "stacked training against a plain PyTorch loop, over S and batch"),
+    },
+)

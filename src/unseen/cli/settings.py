@@ -1,0 +1,50 @@
+"""`--set key=value`: which option of the task, the model or the recipe is meant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from unseen.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from unseen.config import Config
+
+HELP = "An option as key=value, e.g. --set length=5; prefix it where two parts know it (task.…, model.…, recipe.…)."
+
+
+def settings(given: Sequence[str], parts: Mapping[str, type[Config]]) -> dict[str, dict[str, Any]]:
+    """The options of each part: a bare key goes to the one part that knows it, `part.key` where it says.
+
+    >>> from unseen.engine.recipe import Recipe
+    >>> settings(["steps=20", "recipe.clip=null"], {"recipe": Recipe})
+    {'recipe': {'steps': 20, 'clip': None}}
+    """
+    found: dict[str, dict[str, Any]] = {part: {} for part in parts}
+    known = {part: [k for k in config.model_fields if k != "name"] for part, config in parts.items()}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--set {text}: expected key=value, e.g. --set length=5")
+        part, dot, option = key.partition(".")
+        owners = [part] if dot and part in parts else [p for p in parts if key in known[p]]
+        option = option if dot and part in parts else key
+        if not owners:
+            names = {name for options in known.values() for name in options}
+            raise UsageError(f"--set {text}: unknown option '{key}'. {nearest(key, names)}")
+        if len(owners) > 1:
+            choices = " or ".join(f"{owner}.{key}" for owner in owners)
+            raise UsageError(f"--set {text}: '{key}' is an option of several parts; say {choices}")
+        if option in found[owners[0]]:
+            raise UsageError(f"--set {text}: '{option}' is given twice")
+        found[owners[0]][option] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    """A JSON value, or else the text itself (`preset=released`, `length=5`, `mapping=null`)."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return {"True": True, "False": False, "None": None}.get(text, text)

@@ -1,0 +1,40 @@
+"""Checkpoints and weights as safetensors: no code is executed on loading."""
+
+from __future__ import annotations
+
+import json
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from unseen.engine.train import Checkpoint
+from unseen.errors import CheckFailed
+
+
+def pack(checkpoint: Checkpoint) -> bytes:
+    """A checkpoint as the bytes of a safetensors file."""
+    header = {"step": checkpoint.step, "progress": checkpoint.progress}
+    return save(checkpoint.tensors, {"checkpoint": json.dumps(header)})
+
+
+def unpack(path: str, data: bytes) -> Checkpoint:
+    """The checkpoint in a file's bytes; damage is an error that names the file."""
+    try:
+        header = json.loads(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["checkpoint"])
+        return Checkpoint(header["step"], header["progress"], load(data))
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise CheckFailed(f"{path} is damaged and can't be read as a checkpoint: {error}") from error
+
+
+def pack_weights(state: dict[str, Tensor]) -> bytes:
+    """One module's state dict as the bytes of a safetensors file."""
+    return save({k: v.detach().cpu().contiguous() for k, v in state.items()})
+
+
+def unpack_weights(path: str, data: bytes) -> dict[str, Tensor]:
+    """The state dict in a file's bytes."""
+    try:
+        return load(data)
+    except (SafetensorError, ValueError) as error:
+        raise CheckFailed(f"{path} is damaged and can't be read as weights: {error}") from error

@@ -1,0 +1,27 @@
+"""The loss that a target's kind calls for: one number per member, the mean over its batch."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from unseen.spec import Target
+
+
+def softplus(x: Tensor) -> Tensor:
+    """log(1 + eˣ), from kernels whose bits do not depend on an element's place in the array.
+
+    torch's softplus, sigmoid and log1p treat the tail of an array by other instructions than its body, so that a
+    member's numbers would depend on how many others are stacked with it.
+    """
+    return x.clamp_min(0) + torch.log(1 + torch.exp(-x.abs()))
+
+
+def loss(prediction: Tensor, targets: Tensor, target: Target) -> Tensor:
+    """Mean loss: cross-entropy on logits for binary and category targets, squared error for real ones."""
+    if target.kind == "category":
+        return F.cross_entropy(prediction.flatten(0, -2), targets.flatten())
+    if target.kind == "binary":
+        return (softplus(prediction) - prediction * targets).mean()
+    return (prediction - targets).square().mean()

@@ -1,0 +1,75 @@
+"""How to train, and what to measure afterwards."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from unseen.config import Config
+from unseen.errors import UsageError, nearest
+
+
+class Recipe(Config):
+    """Optimiser, steps, batch, clipping, validation and early stopping.
+
+    The defaults are sized for two CPU cores; `retrieval-paper` and its like are the published recipes.
+    """
+
+    name: str = "quick"
+    optimiser: Literal["adam", "adamw", "sgd"] = "adam"
+    learning_rate: PositiveFloat = 1e-3
+    weight_decay: NonNegativeFloat = 0.0
+    steps: PositiveInt = 10_000
+    batch: PositiveInt = 100
+    clip: PositiveFloat | None = Field(0.5, description="largest global gradient norm of one member")
+    shuffle: bool = Field(True, description="a new order of a finite set in every epoch")
+    validate_every: PositiveInt = 500
+    validation_examples: PositiveInt = 2_000
+    patience: PositiveInt | None = Field(None, description="validations without a better one before a member stops")
+
+
+class Evaluation(Config):
+    """Which conditions, and how many examples of each. No conditions named: all but `train`."""
+
+    name: str = "standard"
+    conditions: tuple[str, ...] = ()
+    examples: PositiveInt = 10_000
+
+
+RECIPES: dict[str, dict[str, Any]] = {
+    "quick": {},
+    # Retrieval paper: 100 epochs of 10 000 steps; the best epoch on validation is kept.
+    "retrieval-paper": {
+        "learning_rate": 1e-4,
+        "steps": 1_000_000,
+        "batch": 10,
+        "validate_every": 10_000,
+        "validation_examples": 10_000,
+    },
+}
+
+
+def recipe(name: str = "quick", **options: Any) -> Recipe:
+    """A named recipe, with single options replaced.
+
+    >>> recipe("retrieval-paper", steps=20_000).batch
+    10
+    """
+    if name not in RECIPES:
+        raise UsageError(f"unknown recipe '{name}'. {nearest(name, RECIPES)}")
+    return Recipe.parse({"name": name, **RECIPES[name], **options})
+
+
+def deviations(used: Recipe, family: str) -> list[str]:
+    """How a recipe differs from the published one of a family, one phrase each; [] if there is none to compare.
+
+    >>> deviations(recipe("retrieval-paper", steps=500), "retrieval")
+    ['steps 500 (paper: 1000000)']
+    """
+    if f"{family}-paper" not in RECIPES:
+        return []
+    published = recipe(f"{family}-paper")
+    fields = [f for f in Recipe.model_fields if f != "name"]
+    return [f"{f.replace('_', ' ')} {getattr(used, f)} (paper: {getattr(published, f)})"
+            for f in fields if getattr(used, f) != getattr(published, f)]

@@ -1,0 +1,259 @@
+"""The loop: members of a stack, step by step, from any checkpoint to the end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from unseen.engine.evaluate import draw, member_losses, predictions
+from unseen.engine.feed import Feeds, target_tensor, tensors
+from unseen.engine.flat import State
+from unseen.engine.optimiser import Optimiser
+from unseen.engine.recipe import Evaluation, Recipe
+from unseen.engine.stack import Stack
+from unseen.errors import UsageError
+from unseen.metrics.accuracy import accuracy
+from unseen.tasks.base import DataSeed, Examples, Task
+
+Ending = Literal["running", "finished", "stopped", "diverged"]
+PER_MEMBER = frozenset({"name", "learning_rate", "weight_decay", "clip", "patience"})
+"""The options of a recipe in which the members of one stack may differ."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run: its key (the cell's id), its seed, whose data it sees, and its recipe."""
+
+    key: str
+    seed: int
+    data_seed: DataSeed
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a stack trains: members of equal shape on one task."""
+
+    task: Task
+    build: Callable[[int], nn.Module]
+    members: tuple[Member, ...]
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    device: str = "cpu"
+    dtype: torch.dtype = torch.float32
+
+    def __post_init__(self) -> None:
+        shapes = {tuple((f, v) for f, v in m.recipe if f not in PER_MEMBER) for m in self.members}
+        if len(shapes) != 1:
+            raise UsageError(f"the members of a stack may differ only in {', '.join(sorted(PER_MEMBER - {'name'}))}")
+
+    @property
+    def recipe(self) -> Recipe:
+        """What all members share of their recipes."""
+        return self.members[0].recipe
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a learning curve."""
+
+    key: str
+    step: int
+    condition: str
+    metric: str
+    value: float
+
+
+@dataclass
+class Progress:
+    """How far one member is, and its best validation so far."""
+
+    ending: Ending = "running"
+    step: int = 0
+    best: float = -math.inf
+    best_step: int = 0
+    worse: int = 0
+    loss_sum: float = 0.0
+    loss_steps: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Checkpoint:
+    """All that is needed to go on: tensors by `key/kind/name`, and the members' progress. Plain data, no code."""
+
+    step: int
+    progress: dict[str, dict[str, Any]]
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+
+class Trainer:
+    """A job on its way. `advance` moves it; `save` and a new `Trainer(job, checkpoint)` continue it bit for bit."""
+
+    def __init__(self, job: Job, checkpoint: Checkpoint | None = None, feeds: Feeds | None = None) -> None:
+        self.job, self.step = job, 0
+        self.progress = {m.key: Progress() for m in job.members}
+        self.best: dict[str, State] = {}
+        self.last: dict[str, State] = {}
+        if checkpoint is not None:
+            self._restore(checkpoint)
+        self.running = [m for m in job.members if self.progress[m.key].ending == "running"]
+        self.stack = self._build([m.seed for m in (self.running or job.members[:1])])
+        if checkpoint is not None and self.running:
+            self._restore_stack(checkpoint)
+        self._optimiser = Optimiser(self.stack.rows, [m.recipe for m in (self.running or job.members[:1])])
+        if checkpoint is not None and self.running:
+            self._restore_optimiser(checkpoint)
+        self._feeds = feeds or Feeds(job.task, job.recipe.batch, job.recipe.shuffle)
+        self._validation: Examples | None = None
+        self._settled = False
+
+    @property
+    def done(self) -> bool:
+        """No member is running any more."""
+        return not self.running
+
+    def advance(self, steps: int | None = None, seconds: float | None = None,
+                on_step: Callable[[Trainer], bool] | None = None) -> list[Point]:
+        """Train for some steps, or some seconds, or to the end; returns the new points of the curves.
+
+        `on_step` is called after each step; it stops the loop by answering True.
+        """
+        points: list[Point] = []
+        end = self.job.recipe.steps if steps is None else min(self.step + steps, self.job.recipe.steps)
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        with one_thread():
+            while self.running and self.step < end and time.monotonic() < deadline:
+                began, members = time.perf_counter(), self.running
+                if self._train_step() and (self.step % self.job.recipe.validate_every == 0
+                                           or self.step == self.job.recipe.steps):
+                    points += self._validate()
+                for member in members:
+                    self.progress[member.key].seconds += (time.perf_counter() - began) / len(members)
+                if on_step is not None and on_step(self):
+                    break
+        return points
+
+    def save(self) -> Checkpoint:
+        """The state between two steps, on the CPU."""
+        stacked = {"parameters": {"row": self.stack.rows}, "buffers": self.stack.buffers,
+                   "memory": self._optimiser.save()}
+        saved = {f"{m.key}/{kind}/{name}": value[i].detach().cpu().clone()
+                 for kind, named in stacked.items() for name, value in named.items()
+                 for i, m in enumerate(self.running)}
+        for kind, states in (("best", self.best), ("last", self.last)):
+            saved |= {f"{key}/{kind}/{name}": v.cpu() for key, state in states.items() for name, v in state.items()}
+        return Checkpoint(self.step, {k: asdict(p) for k, p in self.progress.items()}, saved)
+
+    def _train_step(self) -> bool:
+        """One step of all members; False if some diverged instead, and the others have yet to do it."""
+        job = self.job
+        batch = self._feeds.batch(self.step, [m.data_seed for m in self.running])
+        inputs = tensors(batch.inputs, job.task.spec, job.dtype, job.device)
+        targets = target_tensor(batch.targets, job.task.spec, job.dtype, job.device)
+        if not self._settled:
+            self.stack.settle(inputs, targets, job.task.spec.target)
+            self._settled = True
+        losses = self.stack.losses(inputs, targets, job.task.spec.target, [m.seed for m in self.running], self.step)
+        values = losses.tolist()
+        if not all(map(math.isfinite, values)):
+            self._end({i: "diverged" for i, v in enumerate(values) if not math.isfinite(v)})
+            return False
+        gradients = torch.autograd.grad(losses.sum(), list(self.stack.parameters.values()), materialize_grads=True)
+        self._optimiser.step(self.stack.layout.join(gradients))
+        for member, value in zip(self.running, values, strict=True):
+            self.progress[member.key].loss_sum += value
+            self.progress[member.key].loss_steps += 1
+        self.step += 1
+        return True
+
+    def _validate(self) -> list[Point]:
+        task, recipe = self.job.task, self.job.recipe
+        if self._validation is None:
+            self._validation = draw(task, task.validation, recipe.validation_examples, "validation")
+        examples, ended = self._validation, dict[int, Ending]()
+        points: list[Point] = []
+        predicted = predictions(self.stack, examples, task.spec)["prediction"]
+        losses = member_losses(predicted, examples.targets, task.spec)
+        for i, member in enumerate(self.running):
+            now = self.progress[member.key]
+            found = {"loss": losses[i]}
+            if task.spec.target.kind != "real":
+                found["accuracy"] = accuracy(predicted[i], examples.targets, task.spec.target.kind).value
+            points += [Point(member.key, self.step, "train", "loss", now.loss_sum / now.loss_steps)]
+            points += [Point(member.key, self.step, task.validation, k, v) for k, v in found.items()]
+            now.loss_sum, now.loss_steps = 0.0, 0
+            score = found.get("accuracy", -losses[i])
+            now.worse += 1
+            if score > now.best:
+                now.best, now.best_step, now.worse = score, self.step, 0
+                self.best[member.key] = self.stack.member(i)
+            if not math.isfinite(losses[i]):
+                ended[i] = "diverged"
+            elif self.step == recipe.steps:
+                ended[i] = "finished"
+            elif member.recipe.patience is not None and now.worse >= member.recipe.patience:
+                ended[i] = "stopped"
+        self._end(ended)
+        return points
+
+    def _end(self, endings: Mapping[int, Ending]) -> None:
+        """Take members out of the stack and keep their weights; the others go on as if nothing had happened."""
+        if not endings:
+            return
+        for i, ending in endings.items():
+            key = self.running[i].key
+            self.progress[key].ending, self.progress[key].step = ending, self.step
+            self.last[key] = self.stack.member(i)
+        stay = [i for i in range(len(self.running)) if i not in endings]
+        memory = self._optimiser.save()
+        self.running = [self.running[i] for i in stay]
+        if self.running:
+            self.stack.select(stay)
+            self._optimiser = Optimiser(self.stack.rows, [m.recipe for m in self.running])
+            self._optimiser.load({slot: rows[stay] for slot, rows in memory.items()}, self.step)
+
+    def _build(self, seeds: Sequence[int]) -> Stack:
+        return Stack([self.job.build(s).to(self.job.device, self.job.dtype) for s in seeds])
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        self.step = checkpoint.step
+        self.progress = {key: Progress(**p) for key, p in checkpoint.progress.items()}
+        for key in self.progress:
+            for kind, states in (("best", self.best), ("last", self.last)):
+                prefix = f"{key}/{kind}/"
+                found = {k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)}
+                if found:
+                    states[key] = found
+
+    def _restore_stack(self, checkpoint: Checkpoint) -> None:
+        self.stack.load(self._stacked(checkpoint, "parameters")["row"])
+        self.stack.buffers = self._stacked(checkpoint, "buffers")
+
+    def _restore_optimiser(self, checkpoint: Checkpoint) -> None:
+        self._optimiser.load(self._stacked(checkpoint, "memory"), self.step)
+
+    def _stacked(self, checkpoint: Checkpoint, kind: str) -> State:
+        """The running members' tensors of one kind, by name."""
+        names = [k.split("/", 2)[2] for k in checkpoint.tensors if k.startswith(f"{self.running[0].key}/{kind}/")]
+        return {name: torch.stack([checkpoint.tensors[f"{m.key}/{kind}/{name}"] for m in self.running])
+                .to(self.job.device) for name in names}
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one thread: two threads on one small model gain little, and rounding may depend on their number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+

@@ -1,0 +1,83 @@
+"""Right or wrong: decisions, accuracy, and accuracy by a factor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from unseen.errors import UsageError
+from unseen.spec import TargetKind
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over `n` examples with its standard error; both NaN where there are none."""
+
+    value: float
+    standard_error: float
+    n: int
+
+
+def decide(prediction: NDArray[Any], kind: TargetKind) -> NDArray[Any]:
+    """What a model answers: yes iff the logit is ≥ 0 (`binary`), or the largest logit (`category`).
+
+    >>> decide(np.array([[-0.1], [0.0]]), "binary").tolist()
+    [[False], [True]]
+    >>> decide(np.array([[0.2, 1.5, 0.3]]), "category").tolist()
+    [1]
+    """
+    if kind == "real":
+        raise UsageError("a real target has no right or wrong; accuracy needs a binary or category target")
+    return np.asarray(prediction >= 0 if kind == "binary" else prediction.argmax(axis=-1))
+
+
+def accuracy(prediction: NDArray[Any], targets: NDArray[Any], kind: TargetKind) -> Score:
+    """The share of right answers.
+
+    `prediction` is (N, …) logits of one run. An example with several answers (along a stream) counts by its
+    own share of right ones, and as one in the standard error, because its answers are not independent.
+
+    >>> accuracy(np.array([[1.0], [-2.0], [3.0], [0.5]]), np.array([[1], [0], [0], [1]]), "binary")
+    Score(value=0.75, standard_error=0.21650635094610965, n=4)
+    """
+    share = right(prediction, targets, kind)
+    n = len(share)
+    if n == 0:
+        return Score(math.nan, math.nan, 0)
+    return Score(float(share.mean()), float(share.std() / math.sqrt(n)), n)
+
+
+def accuracy_by(
+    prediction: NDArray[Any], targets: NDArray[Any], kind: TargetKind, factor: NDArray[Any]
+) -> pd.DataFrame:
+    """Accuracy at each level of a factor (N,): columns level, value, standard_error, n.
+
+    >>> found = accuracy_by(np.array([[1.0], [-2.0], [3.0]]), np.array([[1], [0], [0]]), "binary",
+    ...                     np.array(["short", "long", "long"]))
+    >>> found["level"].tolist(), found["value"].tolist(), found["n"].tolist()
+    (['long', 'short'], [0.5, 1.0], [2, 1])
+    """
+    share = right(prediction, targets, kind)
+    if factor.shape != share.shape:
+        raise UsageError(f"a factor has one level per example: expected {share.shape}, got {factor.shape}")
+    levels, of = np.unique(factor, return_inverse=True)
+    n = np.bincount(of, minlength=len(levels))
+    value = np.bincount(of, share, len(levels)) / n
+    variance = np.bincount(of, (share - value[of]) ** 2, len(levels)) / n
+    return pd.DataFrame({"level": levels, "value": value, "standard_error": np.sqrt(variance / n), "n": n})
+
+
+def right(prediction: NDArray[Any], targets: NDArray[Any], kind: TargetKind) -> NDArray[np.float64]:
+    """The share of right answers of each example (N,): 0 or 1 where an example has one answer."""
+    answer = decide(prediction, kind)
+    if answer.shape != targets.shape:
+        # NumPy would broadcast (N,) against (N, 1) to N × N comparisons and give a plausible number.
+        raise UsageError(f"answers have shape {answer.shape} and targets {targets.shape}; give logits of one "
+                         "run in the target's shape (category: with one more axis)")
+    per_example = (len(targets), math.prod(targets.shape[1:]))
+    return np.asarray((answer == targets).reshape(per_example).mean(axis=1), np.float64)

@@ -1,0 +1,83 @@
+"""A cell: one training run, fully described, with an id that says what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from unseen.config import Config, digest
+from unseen.engine.recipe import Evaluation, Recipe
+from unseen.errors import UsageError
+from unseen.models import options
+from unseen.models.build import build, initialised
+from unseen.spec import Spec
+from unseen.tasks.base import DataSeed, Task
+
+
+class ForeignModel(Config):
+    """A user's `nn.Module` class, known by its place and its source text."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """(task, model, recipe, evaluation, seed, data seed): the unit of a study."""
+
+    task: Task
+    model: Config
+    recipe: Recipe
+    evaluation: Evaluation
+    seed: int
+    data_seed: DataSeed
+
+    def __post_init__(self) -> None:
+        for what, seed in (("seed", self.seed), ("data seed", self.data_seed)):
+            if isinstance(seed, int) and seed < 0:
+                raise UsageError(f"{what} {seed}: seeds are 0, 1, 2, …")
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """What the cell does, whatever its seeds."""
+        return {"task": self.task.identity(), "model": self.model.identity(),
+                "recipe": self.recipe.identity(), "evaluation": self.evaluation.identity()}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything that makes the cell what it is, and nothing else."""
+        return {**self.work, "seed": self.seed, "data_seed": self.data_seed}
+
+    @property
+    def id(self) -> str:
+        """The first 16 hex digits of the SHA-256 of the identity."""
+        return digest(self.identity)
+
+
+def model_config(model: str | Config | type[nn.Module]) -> Config:
+    """The config of a registered model (name or options), or of a user's class."""
+    if isinstance(model, Config):
+        return model
+    if isinstance(model, str):
+        return options(model)
+    try:
+        source = inspect.getsource(model)
+    except (OSError, TypeError):
+        source = repr(model)
+    return ForeignModel(name=f"{model.__module__}:{model.__qualname__}",
+                        source=hashlib.sha256(source.encode()).hexdigest()[:16])
+
+
+def build_model(model: Config, spec: Spec, seed: int, cls: type[nn.Module] | None = None) -> nn.Module:
+    """A freshly initialised module: a registered one, or one of a user's class, made as `cls(spec)` or `cls()`."""
+    if not isinstance(model, ForeignModel):
+        return build(model, spec, seed)
+    if cls is None:
+        raise UsageError(f"'{model.name}' is not a registered model; pass its class")
+    takes_spec = bool(inspect.signature(cls).parameters)
+    return initialised(partial(cls, spec) if takes_spec else cls, seed)

@@ -1,0 +1,187 @@
+"""The command line as a user meets it: every command, right and wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+SMALL = ["--set", "length=5", "--set", "train_size=500", "--set", "evaluation_size=300", "--set", "batch=10",
+         "--set", "validate_every=10", "--set", "validation_examples=100"]
+
+
+def unseen(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The real command in a process of its own."""
+    command = [sys.executable, "-m", "unseen", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+
+
+def ok(*arguments: object, cwd: Path | None = None) -> str:
+    done = unseen(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_help_names_every_command_and_gives_examples() -> None:
+    text = ok("--help")
+    for command in ("tasks", "models", "show", "verify", "train", "results", "bench", "doctor"):
+        assert command in text
+        assert "Usage" in ok(command, "--help")
+    assert "unseen show retrieval/T4" in ok("show", "--help")
+
+
+@pytest.mark.parametrize(("arguments", "unwanted"), [
+    (["--help"], ["torch", "numpy", "pandas", "scipy", "pydantic"]),
+    (["tasks"], ["torch", "numpy", "pandas"]),
+    (["models"], ["torch", "numpy", "pandas"]),
+    (["show", "retrieval/T6", "-n", "1"], ["torch", "pandas"]),
+])
+def test_light_commands_import_nothing_heavy(arguments: list[str], unwanted: list[str]) -> None:
+    program = ("import sys; sys.argv = ['unseen', *sys.argv[1:]]\n"
+               "from unseen.cli.main import main\n"
+               "try: main()\n"
+               "except SystemExit: pass\n"
+               "print(sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    loaded = done.stderr.splitlines()[-1]
+    assert "'typer'" in loaded
+    assert [m for m in unwanted if f"'{m}'" in loaded] == []
+
+
+def test_show_works_where_torch_cannot_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['unseen', 'show', 'retrieval/T6']\n" \
+              "from unseen.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "stands for" in done.stdout
+
+
+def test_listings() -> None:
+    assert "retrieval/T6" in ok("tasks")
+    assert "retrieval-transformer" in ok("models")
+
+
+def test_show_prints_what_is_given_asked_and_answered() -> None:
+    text = ok("show", "retrieval/T6", "-n", 2, "--set", "length=4")
+    assert text.count("  token 3:") == 2 and "  token 4:" not in text
+    assert "query:" in text and "stands for" in text and "before" in text
+    assert "answer: yes" in text or "answer: no" in text
+
+
+def test_show_in_other_formats(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in ok("show", "retrieval/T1", "--format", "json", "-n", 2).splitlines()]
+    assert len(rows) == 2 and len(rows[0]["inputs"]["sequence"]) == 10
+    assert ok("show", "retrieval/T1", "--format", "svg", "-n", 1).startswith("<svg")
+    ok("show", "retrieval/T1", "--format", "png", "-n", 2, "--out", tmp_path / "t1.png")
+    assert all((tmp_path / f"t1-{i}.png").read_bytes().startswith(b"\x89PNG") for i in range(2))
+    assert "<svg" in ok("show", "retrieval/T1", "--format", "html")
+
+
+def test_train_leaves_records_and_is_continued(tmp_path: Path) -> None:
+    out = tmp_path / "t1"
+    command = ["train", "retrieval/T1", "retrieval-transformer", "--steps", 20, *SMALL, "--out", out]
+    first = unseen(*command, "--seeds", 2)
+    assert first.returncode == 0, first.stderr
+    assert "iid accuracy, best weights" in first.stdout and "over 2 seeds" in first.stdout
+    assert "deviates from the published recipe" in first.stderr and "batch" not in first.stderr
+    assert "over 3 seeds" in ok(*command, "--seeds", 3)
+    assert "over 3 seeds" in ok("results", out)
+    csv = ok("results", out, "--format", "csv")
+    assert csv.splitlines()[0].startswith("task,model,recipe,seed") and ",scenario," in csv
+    assert len(json.loads(ok("results", out, "--format", "json"))) == len(csv.splitlines()) - 1
+    ok("results", out, "--format", "parquet", "--out", tmp_path / "r.parquet")
+    assert len(pd.read_parquet(tmp_path / "r.parquet")) == len(csv.splitlines()) - 1
+    other = unseen(*command, "--seeds", 2, "--set", "learning_rate=0.01")
+    assert other.returncode == 2
+    assert "holds other work: recipe learning_rate is the default there and 0.01 here" in other.stderr
+
+
+WRONG = {
+    "unknown task": (["show", "retrieval/T9"], "unknown task 'retrieval/T9'. Did you mean"),
+    "unknown model": (["train", "retrieval/T1", "transfomer", "--out", "x"], "Did you mean 'transformer'?"),
+    "unknown family": (["verify", "retreival"], "Did you mean 'retrieval'?"),
+    "a typo in a key": (["show", "retrieval/T1", "--set", "lenght=5"], "option 'lenght'. Did you mean 'length'?"),
+    "a typo in a prefixed key": (["train", "retrieval/T1", "lstm", "--set", "task.lenght=5", "--out", "x"], "'length'"),
+    "no value": (["show", "retrieval/T1", "--set", "length"], "expected key=value"),
+    "a wrong value": (["show", "retrieval/T1", "--set", "preset=realeased"], "preset = 'realeased'"),
+    "length 1": (["show", "retrieval/T1", "--set", "length=1"], "length = 1"),
+    "a negative data seed": (["show", "retrieval/T1", "--data-seed", "-1"], "data seed -1"),
+    "a negative seed": (["train", "retrieval/T1", "lstm", "--seeds", "0,-1", "--out", "x"], "seed -1"),
+    "no seeds": (["train", "retrieval/T1", "lstm", "--seeds", "0", "--out", "x"], "positive number of seeds"),
+    "seeds in words": (["train", "retrieval/T1", "lstm", "--seeds", "five", "--out", "x"], "--seeds five"),
+    "no steps": (["train", "retrieval/T1", "lstm", "--steps", "0", "--out", "x"], "steps = 0"),
+    "unknown recipe": (["train", "retrieval/T1", "lstm", "--recipe", "quik", "--out", "x"], "Did you mean 'quick'?"),
+    "an ambiguous key": (["train", "retrieval/T1", "lstm", "--set", "name=1", "--out", "x"], "unknown option 'name'"),
+    "unknown condition": (["show", "retrieval/T1", "--condition", "ood/singel"], "Did you mean 'ood/single'?"),
+    "no examples": (["show", "retrieval/T1", "-n", "0"], "positive number"),
+    "more than there is": (["show", "retrieval/T1", "--start", "100000"], "has 100000 examples"),
+    "nothing there": (["results", "nowhere"], "holds no results"),
+    "a missing file": (["verify", "retrieval/T1", "--data", "missing.tsv"], "missing.tsv"),
+    "mapping alone": (["verify", "retrieval/T4", "--mapping", "q.txt"], "--mapping goes with --data"),
+    "unknown benchmark": (["bench", "generatr"], "Did you mean 'generator'?"),
+    "unknown command": (["shwo"], "shwo"),
+    "few examples to verify": (["verify", "retrieval/T1", "-n", "5"], "at least 100"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_use_ends_with_2_and_says_what_to_do(case: str, tmp_path: Path) -> None:
+    arguments, said = WRONG[case]
+    done = unseen(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_directory_with_other_work_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("keep me")
+    done = unseen("train", "retrieval/T1", "lstm", "--out", tmp_path)
+    assert done.returncode == 2 and "holds other work" in done.stderr
+    assert [f.name for f in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_debug_shows_the_traceback() -> None:
+    done = unseen("--debug", "show", "retrieval/T9")
+    assert "Traceback" in done.stderr and done.returncode != 0
+
+
+def test_verify_passes_a_sound_task_and_fails_a_planted_artefact() -> None:
+    assert "passed" in ok("verify", "retrieval/T1", "-n", 1000, "--set", "length=5")
+    from unseen.cli.main import app
+    from unseen.errors import CheckFailed
+    from unseen.tasks.retrieval import task as module
+
+    generate = module.Retrieval.generate
+
+    def planted(self: module.Retrieval, condition: str, draws: object) -> object:
+        examples = generate(self, condition, draws)  # type: ignore[arg-type]
+        examples.inputs["sequence"][:, 0, 35] = examples.targets[:, 0]
+        return examples
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module.Retrieval, "generate", planted)
+        result = CliRunner().invoke(app, ["verify", "retrieval/T1", "-n", "1000", "--set", "length=5"])
+    assert isinstance(result.exception, CheckFailed)
+    failed = {line.split()[2] for line in result.output.splitlines() if line.strip().startswith("FAIL ")}
+    assert "single-feature" in failed
+
+
+def test_doctor_finds_this_installation_sound() -> None:
+    text = ok("doctor")
+    assert "torch" in text and "bit for bit" in text
+
+
+def test_bench_runs_writes_and_compares(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    ok("bench", "--quick", "--json", file)
+    found = json.loads(file.read_text())
+    assert {"generator", "stack"} == set(found["figures"]) and "cpu" in found["machine"]
+    assert "× before" in ok("bench", "generator", "--quick", "--against", file)
+    assert unseen("bench", "--quick", "--against", tmp_path / "none.json").returncode == 2

@@ -1,0 +1,65 @@
+"""The contract: member s of a stack equals the run of seed s alone, dropout and clipping on."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from jobs import MODELS, job
+
+from unseen.engine.train import Point, Trainer
+
+
+def run(trainer: Trainer) -> tuple[Trainer, list[Point]]:
+    points = trainer.advance()
+    assert trainer.done
+    return trainer, points
+
+
+def stacks_of(member: int) -> dict[int, list[list[int]]]:
+    """Stacks of each size with a member in the first, the middle and the last place."""
+    found = {}
+    for size in (2, 5, 16):
+        others = list(range(100, 100 + size - 1))
+        found[size] = [[*others[:place], member, *others[place:]] for place in (0, size // 2, size - 1)]
+    return found
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_bit_for_bit_in_float32(model: str) -> None:
+    alone, curve = run(Trainer(job([7], model)))
+    start = Trainer(job([7], model)).stack.member(0)
+    assert any(not torch.equal(start[k], alone.last["run7"][k]) for k in start)  # it did train
+    for size, stacks in stacks_of(7).items():
+        for seeds in stacks:
+            together, points = run(Trainer(job(seeds, model)))
+            for name, value in alone.last["run7"].items():
+                assert torch.equal(together.last["run7"][name], value), (size, seeds, name)
+            assert [p for p in points if p.key == "run7"] == curve
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_to_1e9_in_float64(model: str) -> None:
+    alone, _ = run(Trainer(job([7], model, torch.float64)))
+    together, _ = run(Trainer(job([3, 7, 5], model, torch.float64)))
+    for name, value in alone.last["run7"].items():
+        assert value.dtype == torch.float64
+        torch.testing.assert_close(together.last["run7"][name], value, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 33])
+def test_odd_batches(batch: int) -> None:
+    alone, _ = run(Trainer(job([2], batch=batch, steps=10)))
+    together, _ = run(Trainer(job([0, 1, 2], batch=batch, steps=10)))
+    assert all(torch.equal(together.last["run2"][k], v) for k, v in alone.last["run2"].items())
+
+
+def test_members_may_differ_in_rates() -> None:
+    from dataclasses import replace
+
+    slow, fast = (job([s], learning_rate=rate, clip=clip).members[0]
+                  for s, rate, clip in ((0, 1e-4, None), (1, 1e-2, 0.1)))
+    both = replace(job([0]), members=(slow, fast))
+    together, _ = run(Trainer(both))
+    for member in (slow, fast):
+        alone, _ = run(Trainer(replace(both, members=(member,))))
+        assert all(torch.equal(together.last[member.key][k], v) for k, v in alone.last[member.key].items())

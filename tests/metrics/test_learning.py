@@ -1,0 +1,43 @@
+"""The *still learning* mark."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import linregress
+
+from unseen.metrics.learning import still_learning
+
+
+def reference(scores: list[float]) -> bool:
+    """The same rule by SciPy's regression."""
+    tail = scores[-max(4, len(scores) // 3) :]
+    if len(tail) < 4:
+        return False
+    fit = linregress(range(len(tail)), tail, alternative="greater")
+    return bool(fit.slope * (len(tail) - 1) > 0.01 and fit.pvalue < 0.05)
+
+
+@pytest.mark.parametrize("points", [4, 5, 12, 30, 100])
+def test_agrees_with_a_regression(points: int) -> None:
+    generator = np.random.default_rng(points)
+    answers = set()
+    for slope in np.linspace(-0.002, 0.02, 12):
+        for noise in (0.001, 0.01):
+            scores = (0.5 + slope * np.arange(points) + noise * generator.normal(size=points)).tolist()
+            assert still_learning(scores) == reference(scores)
+            answers.add(still_learning(scores))
+    assert answers == {True, False}
+
+
+def test_only_the_end_counts() -> None:
+    rise, flat = np.linspace(0.5, 0.9, 20).tolist(), [0.9, 0.901] * 10
+    assert still_learning(rise)
+    assert not still_learning(rise + flat)
+    assert still_learning(flat + rise)
+
+
+def test_too_short_or_broken_curves_say_no() -> None:
+    assert not still_learning([])
+    assert not still_learning([0.1, 0.5, 0.9])
+    assert not still_learning([0.1, 0.2, float("nan"), 0.4])

@@ -1,0 +1,102 @@
+"""Member s of a stack equals the run of seed s alone: bit for bit in float32 on one thread, 1e-9 in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from specimens import RETRIEVAL, SPECS
+from stacks import Members
+
+from unseen.models import options
+from unseen.spec import Field, Spec, Stream, Target
+
+FULL = [
+    ("retrieval-transformer", {"positions": p, "self_attention": a})
+    for p in ("none", "sinusoidal")
+    for a in (False, True)
+]
+LITERAL = [("retrieval-transformer", {"encoder": "literal", "self_attention": a}) for a in (False, True)]
+RECURRENT = [("retrieval-lstm", {"form": f}) for f in ("basic", "attention", "matched")]
+GENERIC = [
+    ("lstm", {"width": 33, "layers": 2}),
+    ("transformer", {"width": 36, "feedforward": 2}),
+]
+ODD = [
+    ("retrieval-transformer", {"width": 34, "heads": 2, "layers": 2}),
+    ("retrieval-lstm", {"width": 33, "form": "matched"}),
+    ("transformer", {"width": 20, "heads": 2, "positions": "relative", "norm": "post"}),
+    ("transformer", {"width": 20, "heads": 2, "positions": "rotary", "causal": True}),
+    ("transformer", {"width": 20, "heads": 1, "positions": "learned", "layers": 1}),
+]
+TRAINED = FULL + LITERAL + RECURRENT + GENERIC
+EVERYONE = list(range(16))
+GROUPS = [[m] for m in EVERYONE] + [[9, 3], [3, 9], [15, 0], [9, 1, 2, 3, 4], [5, 11, 9, 2, 15], [8, 14, 13, 12, 9]]
+
+
+def named(model: tuple[str, dict[str, Any]]) -> str:
+    return " ".join([model[0], *(f"{k}={v}" for k, v in model[1].items())])
+
+
+@pytest.mark.parametrize("batch", [7, 10])
+@pytest.mark.parametrize("model", TRAINED + ODD, ids=named)
+def test_predictions_and_gradients_of_one_step(model: tuple[str, dict[str, Any]], batch: int) -> None:
+    name, given = model
+    members = Members(options(name, **given), RETRIEVAL, batch)
+    together, gradients = members.gradients(members.parameters(EVERYONE), EVERYONE, 0)
+    assert all(g.flatten(1).any(1).all() for g in gradients)
+    for group in GROUPS:
+        own, own_gradients = members.gradients(members.parameters(group), group, 0)
+        assert torch.equal(own, together[group]), group
+        for parameter, a, b in zip(members.names, own_gradients, gradients, strict=True):
+            assert torch.equal(a, b[group]), (group, parameter)
+
+
+LONG = Spec((Stream("sequence", 17),), RETRIEVAL.inputs, RETRIEVAL.target)
+NUMBER = Spec((), (Field("x", "real", 1),), Target("real", 1))
+TRAPS = {
+    "one example, one query": ("retrieval-transformer", {}, LONG, 1),
+    "one example, one query, recurrent": ("retrieval-lstm", {}, LONG, 1),
+    "one example, several heads": ("transformer", {"heads": 2, "width": 16}, SPECS["gcog embedding"], 1),
+    "one number in, one out": ("lstm", {"width": 37}, NUMBER, 64),
+    "one offset": (
+        "transformer",
+        {"heads": 1, "width": 8, "layers": 1, "norm": "post", "positions": "relative"},
+        SPECS["rules/mlp real"],
+        64,
+    ),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_where_a_member_alone_would_round_differently(trap: str) -> None:
+    """Products with a single row or column, and reshapes that copy for many members but not for one."""
+    name, given, spec, batch = TRAPS[trap]
+    members = Members(options(name, **given), spec, batch, count=7)
+    together, gradients = members.gradients(members.parameters(range(7)), range(7), 0)
+    for group in ([0], [3], [6], [5, 2], [4, 0, 2, 6, 1]):
+        own, own_gradients = members.gradients(members.parameters(group), group, 0)
+        assert torch.equal(own, together[group])
+        for parameter, a, b in zip(members.names, own_gradients, gradients, strict=True):
+            assert torch.equal(a, b[group]), (group, parameter)
+
+
+@pytest.mark.parametrize(("model", "batch"), list(zip(TRAINED, [7, 10] * 6, strict=False)), ids=str)
+def test_sixty_steps_of_training(model: tuple[str, dict[str, Any]], batch: int) -> None:
+    name, given = model
+    members = Members(options(name, **given), RETRIEVAL, batch)
+    together = members.train(EVERYONE, 60)
+    for group, place in (([11], 0), ([4, 11], 1), ([3, 2, 11, 9, 8], 2)):
+        for parameter, a, b in zip(members.names, members.train(group, 60), together, strict=True):
+            assert torch.equal(a[place], b[11]), (group, parameter)
+
+
+@pytest.mark.parametrize("model", [FULL[3], RECURRENT[2], ODD[2]], ids=named)
+def test_double_precision(model: tuple[str, dict[str, Any]]) -> None:
+    name, given = model
+    members = Members(options(name, **given), RETRIEVAL, 7, count=5, dtype=torch.float64)
+    together = members.train(range(5), 20)
+    for member in (0, 3):
+        for a, b in zip(members.train([member], 20), together, strict=True):
+            torch.testing.assert_close(a[0], b[member], rtol=0, atol=1e-9)

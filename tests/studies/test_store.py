@@ -1,0 +1,118 @@
+"""The store: what it accepts, what it refuses, what it notices."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from unseen.engine.evaluate import Measure
+from unseen.engine.recipe import Evaluation, recipe
+from unseen.engine.train import Point
+from unseen.errors import CheckFailed, UsageError
+from unseen.models import options
+from unseen.studies.cell import Cell
+from unseen.studies.store import Finished, Store
+from unseen.tasks import task
+
+
+def cell(seed: int = 0, **given: object) -> Cell:
+    made = task("retrieval/T1", length=5)
+    return Cell(made, options("retrieval-transformer"), recipe(**given), Evaluation(), seed, seed)
+
+
+def finished() -> Finished:
+    measure = Measure("iid", "", "", "accuracy", 0.75, 0.004, 10_000)
+    return Finished("finished", 10, 5, False, "", {"last": [measure], "best": [measure]}, {"last": b"weights"}, {})
+
+
+def test_ids_are_made_of_what_differs_from_the_defaults() -> None:
+    assert cell().id == cell().id
+    assert cell().identity["recipe"] == {"name": "quick", "version": 1}
+    assert len({cell().id, cell(1).id, cell(steps=5).id}) == 3
+    assert cell().id == "29671943c10067fc"
+
+
+def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
+    one = cell()
+    with Store.write(tmp_path / "s") as store:
+        store.claim(one.work)
+        store.add([one])
+        store.commit("stack", b"checkpoint", [Point(one.id, 5, "train", "loss", 0.5)], {})
+        assert [(stack, data) for stack, _, data in store.checkpoints()] == [("stack", b"checkpoint")]
+        store.commit("stack", None, [Point(one.id, 10, "train", "loss", 0.25)], {one.id: finished()})
+        assert list((tmp_path / "s" / "checkpoints").iterdir()) == []
+    with Store.read(tmp_path / "s") as store:
+        assert store.status() == {one.id: "finished"}
+        assert store.curves().value.tolist() == [0.5, 0.25]
+        records = store.records()
+        assert records.selection.tolist() == ["best", "last"]
+        assert set(records.task) == {"retrieval/T1"}
+        assert store.weights(one.id, "last")[1] == b"weights"
+        with pytest.raises(UsageError, match="no weights 'best'"):
+            store.weights(one.id, "best")
+
+
+def test_a_directory_with_other_work_is_refused(tmp_path: Path) -> None:
+    with Store.write(tmp_path / "s") as store:
+        store.claim(cell().work)
+    said = "recipe steps is the default there and 5"
+    with Store.write(tmp_path / "s") as store, pytest.raises(UsageError, match=said):
+        store.claim(cell(steps=5).work)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("dear")
+    with pytest.raises(UsageError, match="holds other work"):
+        Store.write(tmp_path / "full")
+    assert (tmp_path / "full" / "thesis.tex").read_text() == "dear"
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="is a file"):
+        Store.write(tmp_path / "file")
+
+
+def test_a_second_writer_is_refused_with_the_owner(tmp_path: Path) -> None:
+    import os
+
+    with Store.write(tmp_path / "s"), pytest.raises(UsageError, match=f"process {os.getpid()} on "):
+        Store.write(tmp_path / "s")
+    Store.write(tmp_path / "s").close()  # the lock is given up
+
+
+def test_reading_goes_on_while_somebody_writes(tmp_path: Path) -> None:
+    with Store.write(tmp_path / "s") as store:
+        store.add([cell()])
+        with Store.read(tmp_path / "s") as reader:
+            assert list(reader.status().values()) == ["pending"]
+
+
+def test_damage_is_noticed_and_named(tmp_path: Path) -> None:
+    with Store.write(tmp_path / "s") as store:
+        store.add([cell()])
+        store.commit("stack", b"checkpoint", [], {})
+        (file,) = (tmp_path / "s" / "checkpoints").iterdir()
+        file.write_bytes(b"check")
+        with pytest.raises(CheckFailed, match=f"{file.name} is damaged"):
+            list(store.checkpoints())
+        file.unlink()
+        with pytest.raises(CheckFailed, match="is missing"):
+            list(store.checkpoints())
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "store.sqlite").write_bytes(b"this is not a database, not at all" * 100)
+    with pytest.raises(CheckFailed, match="damaged"):
+        Store.write(tmp_path / "bad")
+    with pytest.raises(CheckFailed, match="damaged"):
+        Store.read(tmp_path / "bad")
+
+
+def test_a_store_of_another_schema_is_refused(tmp_path: Path) -> None:
+    Store.write(tmp_path / "s").close()
+    connection = sqlite3.connect(tmp_path / "s" / "store.sqlite")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(UsageError, match="schema 99"):
+        Store.read(tmp_path / "s")
+
+
+def test_an_empty_place_holds_no_results(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no results"):
+        Store.read(tmp_path / "nothing")

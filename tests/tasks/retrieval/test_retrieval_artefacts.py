@@ -1,0 +1,87 @@
+"""The artefacts A1–A7: present and declared where they are known to be, absent from clean data."""
+
+from __future__ import annotations
+
+import pytest
+from retrieval_cases import KINDS, PRESETS, make
+
+from unseen.tasks.retrieval.mapping import draw_released_table
+
+
+def measured(kind: str, condition: str, **options: object) -> dict[str, tuple[float, bool, bool]]:
+    """For each artefact: the figure, whether it differs from absence, and whether it is declared."""
+    made = make(kind, **options)
+    examples = made.sample(condition, 20_000)
+    found = {}
+    for artefact in made.artefacts(condition):
+        figure = artefact.measure(examples)
+        found[artefact.name] = figure, abs(figure - artefact.absent) > artefact.tolerance, artefact.known
+    return found
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_declared_is_absent(kind: str, preset: str) -> None:
+    for length in (2, 10):
+        for condition in ("train", "ood/single"):
+            for name, (figure, seen, known) in measured(kind, condition, preset=preset, length=length).items():
+                assert known or not seen, (name, length, condition, figure)
+
+
+# Task, condition, length, artefact, figure measured on the released data (or by its rule), tolerance.
+RELEASED = [
+    ("T2", "train", 5, "A1", 0.25, 0.01),
+    ("T2", "ood/single", 10, "A1", 0.25, 0.01),
+    ("T5", "ood/single", 5, "A2", 0.837, 0.01),
+    ("T5", "ood/single", 10, "A2", 0.918, 0.01),
+    ("T7", "ood/single", 10, "A3", 0.2 * (1 - 3.5 / 36), 0.02),
+    ("T5", "train", 5, "A4", 0.32, 0.02),
+    ("T7", "train", 5, "A4", 0.19, 0.02),
+    ("T5", "ood/single", 10, "A6", 0.46, 0.03),
+    ("T7", "ood/single", 10, "A6", 0.46, 0.03),
+    ("T6", "train", 5, "A7", 0.11, 0.02),
+    ("T1", "ood/single", 5, "A5 (query-aware)", 0.544, 0.015),
+    ("T1", "ood/single", 10, "A5 (query-aware)", 0.577, 0.015),
+    ("T4", "ood/single", 5, "A5 (query-aware)", 0.564, 0.015),
+    ("T4", "ood/single", 10, "A5 (query-aware)", 0.623, 0.015),
+    ("T5", "ood/single", 5, "A5 (query-aware)", 0.571, 0.015),
+    ("T5", "ood/single", 10, "A5 (query-aware)", 0.628, 0.015),
+    ("T7", "ood/single", 5, "A5 (query-aware)", 0.514, 0.015),
+    ("T7", "ood/single", 10, "A5 (query-aware)", 0.521, 0.015),
+]
+
+
+@pytest.mark.parametrize(("kind", "condition", "length", "name", "figure", "tolerance"), RELEASED)
+def test_released_data_have_their_artefacts(
+    kind: str, condition: str, length: int, name: str, figure: float, tolerance: float
+) -> None:
+    found, seen, known = measured(kind, condition, preset="released", length=length)[name]
+    assert seen and known
+    assert abs(found - figure) < tolerance, found
+
+
+def test_clean_data_have_none_but_a5_and_a7() -> None:
+    for kind in KINDS:
+        for condition in ("train", "ood/single"):
+            for name, (figure, _, known) in measured(kind, condition, length=10).items():
+                assert known == name.startswith(("A5", "A7")), name
+                if name in ("A4", "A6"):
+                    assert figure == 0
+
+
+def test_exclusion_leaks_to_the_blind_or_to_the_aware() -> None:
+    """T4 with single occurrences: figures simulated for the specification, lengths 5, 10 and 30."""
+    for length, blind, aware in ((5, 0.535, 0.57), (10, 0.516, 0.62), (30, 0.501, 0.65)):
+        found = measured("T4", "ood/single", length=length)
+        assert abs(found["A5 (query-blind)"][0] - blind) < 0.02
+        assert abs(found["A5 (query-aware)"][0] - aware) < 0.02
+    for length, blind in ((5, 0.60), (10, 0.62), (30, 0.62)):
+        found = measured("T4", "ood/single", length=length, exclusion_balance="aware")
+        assert abs(found["A5 (query-blind)"][0] - blind) < 0.02
+        assert found["A5 (query-aware)"][0] < 0.515 and not found["A5 (query-aware)"][2]
+
+
+def test_a_released_table_in_clean_data_is_declared() -> None:
+    """Counting slots sees a shared feature twice, so the rule of A2 gains on those queries."""
+    found, _, known = measured("T5", "ood/single", mapping=draw_released_table("T5", 36, 0))["A2"]
+    assert known and found > 0.77
