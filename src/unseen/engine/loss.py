@@ -12,10 +12,10 @@ from unseen.spec import Target
 def softplus(x: Tensor) -> Tensor:
     """log(1 + eˣ), from kernels whose bits do not depend on an element's place in the array.
 
-    torch's softplus, sigmoid and log1p treat the tail of an array by other instructions than its body, so that a
+    torch's own softplus and sigmoid treat the tail of an array by other instructions than its body, so that a
     member's numbers would depend on how many others are stacked with it.
     """
-    return x.clamp_min(0) + torch.log(1 + torch.exp(-x.abs()))
+    return x.clamp_min(0) + torch.log1p(torch.exp(-x.abs()))
 
 
 def loss(prediction: Tensor, targets: Tensor, target: Target) -> Tensor:
