@@ -19,8 +19,13 @@ def bench(
 ) -> None:
     """Run benchmarks: ratios inside one run, one thread, medians.
 
-    Examples:  unseen bench generator
-               unseen bench --json mine.json      unseen bench --against mine.json
+    Examples:
+
+    unseen bench generator
+
+    unseen bench --json mine.json
+
+    unseen bench --against mine.json
     """
     from unseen.benchmarks import BENCHMARKS
     from unseen.studies.provenance import provenance

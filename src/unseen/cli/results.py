@@ -30,8 +30,11 @@ def results(
 ) -> None:
     """Print what finished runs left behind.
 
-    Examples:  unseen results runs/t1
-               unseen results runs/t1 --format csv --out t1.csv
+    Examples:
+
+    unseen results runs/t1
+
+    unseen results runs/t1 --format csv --out t1.csv
     """
     from unseen.api import results as read
 
@@ -51,12 +54,13 @@ def results(
 
 def summary(directory: Path) -> str:
     """Accuracy (or loss) of every seed under both selection rules, with the mean and its interval."""
+    from unseen.studies.cell import words
     from unseen.studies.store import Store
 
     with Store.read(directory) as store:
         records, cells, work = store.records(), store.cells(), store.work
     task, model = work.get("task", {}), work.get("model", {})
-    lines = [f"{_words(task)} · {_words(model)} · recipe {_words(work.get('recipe', {}))}"]
+    lines = [f"{words(task)} · {words(model)} · recipe {words(work.get('recipe', {}))}"]
     metric = "accuracy" if (records.metric == "accuracy").any() else "loss"
     whole = records[(records.factor == "") & (records.metric == metric)]
     for (condition, selection), rows in whole.groupby(["condition", "selection"]):
@@ -66,11 +70,6 @@ def summary(directory: Path) -> str:
              _seeds(cells, cells.status == "diverged", "diverged"),
              _seeds(cells, cells.still_learning == 1, "still learning at the end")]
     return "\n".join(lines + [note for note in notes if note])
-
-
-def _words(part: dict[str, object]) -> str:
-    rest = [f"{k}={v}" for k, v in part.items() if k not in ("name", "version")]
-    return " ".join([str(part.get("name", "")), *rest])
 
 
 def _line(title: str, rows: pd.DataFrame) -> str:

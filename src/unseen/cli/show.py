@@ -38,8 +38,11 @@ def show(
 ) -> None:
     """Print examples: what is given, what is asked, the answer and why.
 
-    Examples:  unseen show retrieval/T6 --set length=5
-               unseen show retrieval/T4 --condition ood/single --format svg -n 1 --out t4.svg
+    Examples:
+
+    unseen show retrieval/T6 --set length=5
+
+    unseen show retrieval/T4 --condition ood/single --format svg -n 1 --out t4.svg
     """
     from unseen.tasks import TASKS
     from unseen.tasks import task as make

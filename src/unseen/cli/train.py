@@ -25,8 +25,11 @@ def train(
 ) -> None:
     """Train a model on a task and leave records in a directory; run it again to continue or to add seeds.
 
-    Examples:  unseen train retrieval/T1 retrieval-transformer --set length=5 --steps 2000 --out runs/t1
-               unseen train retrieval/T6 retrieval-lstm --set form=basic --seeds 10 --out runs/t6
+    Examples:
+
+    unseen train retrieval/T1 retrieval-transformer --set length=5 --steps 2000 --out runs/t1
+
+    unseen train retrieval/T6 retrieval-lstm --set form=basic --seeds 10 --out runs/t6
     """
     from unseen.engine.recipe import Recipe
     from unseen.models import MODELS

@@ -30,8 +30,11 @@ def verify(
 ) -> None:
     """Check a task in every way: solver, spec, purity, what is unseen, balance, shortcuts, artefacts.
 
-    Examples:  unseen verify retrieval/T6 --set preset=released --set length=5 -n 20000
-               unseen verify retrieval/T4 --data test.tsv --mapping q_vocab.txt
+    Examples:
+
+    unseen verify retrieval/T6 --set preset=released --set length=5 -n 20000
+
+    unseen verify retrieval/T4 --data test.tsv --mapping q_vocab.txt
     """
     tasks = _tasks(name, set or [])
     if mapping is not None and not data:

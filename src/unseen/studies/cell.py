@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -57,6 +58,16 @@ class Cell:
     def id(self) -> str:
         """The first 16 hex digits of the SHA-256 of the identity."""
         return digest(self.identity)
+
+
+def words(options: Mapping[str, Any]) -> str:
+    """A part of a cell for people: its name, and the options that differ from their defaults.
+
+    >>> words({"name": "retrieval/T6", "version": 1, "length": 5})
+    'retrieval/T6 length=5'
+    """
+    rest = [f"{k}={v}" for k, v in options.items() if k not in ("name", "version", "mapping", "source")]
+    return " ".join([str(options.get("name", "")), *rest])
 
 
 def model_config(model: str | Config | type[nn.Module]) -> Config:

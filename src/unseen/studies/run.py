@@ -19,7 +19,7 @@ from unseen.engine.probe import choose_size
 from unseen.engine.stack import Stack
 from unseen.engine.train import Job, Member, Point, Trainer, one_thread
 from unseen.metrics.learning import still_learning
-from unseen.studies.cell import Cell, build_model
+from unseen.studies.cell import Cell, build_model, words
 from unseen.studies.progress import Progress, Style
 from unseen.studies.provenance import provenance
 from unseen.studies.store import Finished, Store
@@ -50,7 +50,7 @@ def run_cells(cells: Sequence[Cell], store: Store, settings: Settings) -> None:
     begun = [(stack, unpack(path, data)) for stack, path, data in store.checkpoints()]
     begun = [(stack, c) for stack, c in begun if all(key in by_id for key in c.progress)]
     total = sum(c.recipe.steps for c in pending) - sum(c.step * len(c.progress) for _, c in begun)
-    title = " · ".join(" ".join(map(str, part.options().values())) for part in (cells[0].task, cells[0].model))
+    title = f"{words(cells[0].task.options())} · {words(cells[0].model.options())}"
     with Progress(title, total, settings.progress) as progress, _stop_on_interrupt() as stopping:
         for stack, checkpoint in begun:
             job = _job([by_id[key] for key in checkpoint.progress], settings)
