@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -44,12 +45,16 @@ def train(variant: str, out: Path, seeds: int, steps: int) -> unseen.Runs:
 
 def train_all(out: Path, seeds: int, steps: int, workers: int) -> None:
     """Every variant in its own process; the costly ones first, so that the workers end together."""
-    context = get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         begun = {pool.submit(train, v, out, seeds, steps): v for v in reversed(VARIANTS)}
-        for done in as_completed(begun):
-            accuracies = done.result().accuracy(CONDITION)
-            print(f"  {begun[done]}: {' '.join(f'{a:.3f}' for a in accuracies)}", flush=True)
+        try:
+            for done in as_completed(begun):
+                accuracies = done.result().accuracy(CONDITION)
+                print(f"  {begun[done]}: {' '.join(f'{a:.3f}' for a in accuracies)}", flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=True, cancel_futures=True)
+            print(f"\nstopped; everything so far is in {out}. The same command goes on from there.")
+            sys.exit(130)
 
 
 def references() -> dict[str, float]:
@@ -84,13 +89,15 @@ def main() -> None:
         scores = done.accuracy(CONDITION)
         interval = bootstrap(scores, generator=stream("interval", variant).block(), covers="initialisation and data")
         each = " ".join(f"{s:.3f}" for s in scores)
-        rising = done.cells.set_index("seed").still_learning.astype(bool)
+        rising = done.cells.set_index("seed").still_learning == 1
         marks = f"   still learning: {', '.join(str(s) for s in rising[rising].index)}" if rising.any() else ""
-        print(f"{variant:<11}{scores.mean():>6.3f}  [{interval.low:.3f}, {interval.high:.3f}]  {each}{marks}")
+        span = f"[{interval.low:.3f}, {interval.high:.3f}]" if given.seeds >= 3 else "needs 3 seeds"
+        print(f"{variant:<11}{scores.mean():>6.3f}  {span:<15}  {each}{marks}")
         means.append({"model": variant, "mean": scores.mean(), "low": interval.low, "high": interval.high})
         runs += [{"model": variant, "seed": seed, "value": score, "still_learning": bool(rising[seed])}
                  for seed, score in scores.items()]
     print("\n" + "   ".join(f"{name} {value:.3f}" for name, value in lines.items()))
+    print("intervals cover initialisation and data" + ("; indicative, fewer than 10 seeds" if given.seeds < 10 else ""))
     deviations = finished["T+Pos+Att"].deviations
     print("deviates from the paper: " + "; ".join(["length 5 (paper: 10)", *deviations]))
 

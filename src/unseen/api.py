@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,8 +15,11 @@ from torch import nn
 from unseen.config import Config
 from unseen.engine import evaluate as evaluating
 from unseen.engine.checkpoint import unpack_weights
-from unseen.engine.recipe import Evaluation, Recipe, deviations, recipe
-from unseen.engine.stack import Stack
+from unseen.engine.feed import target_tensor, tensors
+from unseen.engine.loss import loss
+from unseen.engine.recipe import Evaluation, Recipe, deviations
+from unseen.engine.recipe import recipe as make_recipe
+from unseen.engine.stack import Stack, load_member
 from unseen.engine.train import one_thread
 from unseen.errors import UsageError, nearest
 from unseen.studies.cell import Cell, build_model, model_config
@@ -64,6 +68,7 @@ class Runs:
         """Accuracy by seed on a condition (default: the one on which models are selected)."""
         condition = condition or self.task.validation
         self.task.condition(condition)
+        _check_selection(selection)
         rows = self.table.query("condition == @condition and selection == @selection and factor == '' "
                                 "and metric == 'accuracy'")
         return rows.set_index("seed")["value"].sort_index()
@@ -72,17 +77,17 @@ class Runs:
         """The trained module of a seed: `best` on validation, or `last`."""
         if seed not in self._cells:
             raise UsageError(f"seed {seed} was not trained. Known: {', '.join(map(str, self.seeds))}")
-        if selection not in ("best", "last"):
-            raise UsageError(f"unknown selection '{selection}'. {nearest(selection, ['best', 'last'])}")
+        _check_selection(selection)
         cell = self._cells[seed]
         module: nn.Module = build_model(cell.model, self.task.spec, seed, self._cls)
         with Store.read(self.path) as store:
-            module.load_state_dict(unpack_weights(*store.weights(cell.id, selection)))
-        return module
+            return load_member(module, unpack_weights(*store.weights(cell.id, selection)))
 
     def trace(self, condition: str | None = None, n: int = 1_000, keep: Sequence[str] | None = None,
               selection: str = "best", label: str | None = None) -> Traces:
         """Predictions and kept intermediates (default: all the model offers) on n test examples of a condition."""
+        if n < 1:
+            raise UsageError(f"n = {n}: give a positive number of examples")
         examples = evaluating.draw(self.task, condition or self.task.validation, n, "test")
         alive = [s for s in self.seeds if self._status(s) != "diverged"]
         found = {}
@@ -111,17 +116,19 @@ def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, rec
         runs.accuracy()
     """
     task = make_task(task) if isinstance(task, str) else task
-    cls = model if isinstance(model, type) else None
     options = model_config(model)
-    if isinstance(recipe, Recipe) and recipe_options:
-        recipe = Recipe.parse({**recipe.model_dump(), **recipe_options})
-    used = recipe if isinstance(recipe, Recipe) else _recipe(recipe, recipe_options)
-    numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not numbers or len(set(numbers)) != len(numbers):
-        raise UsageError(f"seeds = {seeds!r}: give a positive number, or different seeds")
-    cells = [Cell(task, options, used, evaluation or Evaluation(), s, s if data_seed is None else data_seed)
-             for s in numbers]
-    build_model(options, task.spec, 0, cls)  # a model that does not fit the task is refused before anything is written
+    cls = model if isinstance(model, type) else None
+    used = make_recipe(recipe, **recipe_options) if isinstance(recipe, str) else Recipe.parse(
+        {**recipe.model_dump(), **recipe_options})
+    numbers = _seeds(seeds)
+    evaluation = evaluation or Evaluation()
+    cells = [Cell(task, options, used, evaluation, s, s if data_seed is None else data_seed) for s in numbers]
+    if stack is not None and stack < 1:
+        raise UsageError(f"stack = {stack}: give a positive number of seeds to train as one")
+    # Whatever can be refused is refused before anything is written.
+    module = build_model(options, task.spec, numbers[0], cls)
+    evaluating.conditions(task, evaluation)
+    _try_forward(module, task, device)
     keep_alive = tempfile.TemporaryDirectory(prefix="unseen-") if out is None else None
     path = Path(keep_alive.name if keep_alive is not None else str(out))
     with Store.write(path) as store:
@@ -145,17 +152,44 @@ def results(path: str | Path) -> pd.DataFrame:
         return store.records()
 
 
-def _recipe(name: str, options: dict[str, Any]) -> Recipe:
-    return recipe(name, **options)
+def _seeds(seeds: int | Iterable[int]) -> list[int]:
+    try:
+        given = seeds if isinstance(seeds, Iterable) else range(operator.index(seeds))
+        numbers = [operator.index(s) for s in given]
+    except TypeError:
+        numbers = []
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise UsageError(f"seeds = {seeds!r}: give a positive number, or different whole numbers")
+    return numbers
+
+
+def _check_selection(selection: str) -> None:
+    if selection not in ("best", "last"):
+        raise UsageError(f"unknown selection '{selection}'. {nearest(selection, ['best', 'last'])}")
+
+
+def _try_forward(module: nn.Module, task: Task, device: str) -> None:
+    """Two examples through a model, so that one that does not fit the task or the machine is refused at once."""
+    try:
+        stack = Stack([module.to(device)])
+    except RuntimeError as error:
+        raise UsageError(f"device '{device}' can't be used here: {str(error).splitlines()[0]}") from error
+    if not stack.layout.shapes:
+        raise UsageError(f"{type(module).__name__} has no parameters to train; `unseen.evaluate` measures it as it is")
+    examples = task.sample(task.condition(task.validation).name, 2)
+    try:
+        predicted, _ = stack.predict(tensors(examples.inputs, task.spec, stack.dtype, device))
+    except KeyError as error:
+        task.spec.field(str(error.args[0]))
+        raise
+    loss(predicted[0], target_tensor(examples.targets, task.spec, stack.dtype, device), task.spec.target)
 
 
 def _offered(stack: Stack, task: Task, keep: Sequence[str] | None) -> list[str]:
-    from unseen.engine.feed import tensors
-
     if not stack.takes_tape:
         return []
     one = task.sample(task.validation, 1, data_seed="test")
-    offered = stack.names(tensors(one.inputs, task.spec, next(iter(stack.parameters.values())).dtype, "cpu"))
+    offered = stack.names(tensors(one.inputs, task.spec, stack.dtype, "cpu"))
     for name in keep or ():
         if name not in offered:
             raise UsageError(f"the model keeps no '{name}'. {nearest(name, offered)}")

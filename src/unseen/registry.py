@@ -60,8 +60,7 @@ class Registry(Generic[T]):
         """The entry of a name; an unknown one is answered with the nearest."""
         self._read_plugins()
         if name not in self._entries:
-            raise UsageError(f"unknown {self.kind} '{name}'. {nearest(name, self._entries)} "
-                             f"`unseen {self.kind}s` lists them.")
+            raise UsageError(f"unknown {self.kind} '{name}'. {nearest(name, self._entries)}")
         return self._entries[name]
 
     def load(self, name: str) -> T:

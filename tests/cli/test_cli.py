@@ -93,10 +93,16 @@ def test_train_leaves_records_and_is_continued(tmp_path: Path) -> None:
     assert "over 3 seeds" in ok(*command, "--seeds", 3)
     assert "over 3 seeds" in ok("results", out)
     csv = ok("results", out, "--format", "csv")
-    assert csv.splitlines()[0].startswith("task,model,recipe,seed") and ",scenario," in csv
+    assert csv.splitlines()[0].startswith("task,task_options,model,model_options,recipe") and ",scenario," in csv
     assert len(json.loads(ok("results", out, "--format", "json"))) == len(csv.splitlines()) - 1
     ok("results", out, "--format", "parquet", "--out", tmp_path / "r.parquet")
     assert len(pd.read_parquet(tmp_path / "r.parquet")) == len(csv.splitlines()) - 1
+    assert "ood/single,accuracy" in ok("results", out, "--curves", "--format", "csv")
+    assert unseen("results", out, "--format", "csv", "--out", tmp_path / "no" / "x.csv").returncode == 2
+    ok("results", out, "--out", tmp_path / "table.txt")
+    assert "indicative, fewer than 10 seeds" in (tmp_path / "table.txt").read_text()
+    own = unseen(*command, "--seeds", 2, "--data-seed", 5)
+    assert own.returncode == 2 and "data_seed is own there and 5 here" in own.stderr
     other = unseen(*command, "--seeds", 2, "--set", "learning_rate=0.01")
     assert other.returncode == 2
     assert "holds other work: recipe learning_rate is the default there and 0.01 here" in other.stderr
@@ -126,6 +132,12 @@ WRONG = {
     "mapping alone": (["verify", "retrieval/T4", "--mapping", "q.txt"], "--mapping goes with --data"),
     "unknown benchmark": (["bench", "generatr"], "Did you mean 'generator'?"),
     "unknown command": (["shwo"], "shwo"),
+    "a prefixed key of no option": (["train", "retrieval/T1", "lstm", "--set", "recipe.seeds=4", "--out", "x"],
+                                   "unknown option 'recipe.seeds'"),
+    "a name as a key": (["show", "retrieval/T1", "--set", "task.name=x"], "unknown option 'task.name'"),
+    "steps twice": (["train", "retrieval/T1", "lstm", "--steps", "5", "--set", "steps=7", "--out", "x"], "give one"),
+    "no such device": (["train", "retrieval/T1", "lstm", "--device", "banana", "--out", "x"], "device 'banana'"),
+    "no such folder": (["bench", "--quick", "--json", "no/x.json"], "there is no folder"),
     "few examples to verify": (["verify", "retrieval/T1", "-n", "5"], "at least 100"),
 }
 
@@ -149,7 +161,7 @@ def test_an_output_directory_with_other_work_is_refused(tmp_path: Path) -> None:
 
 def test_debug_shows_the_traceback() -> None:
     done = unseen("--debug", "show", "retrieval/T9")
-    assert "Traceback" in done.stderr and done.returncode != 0
+    assert "Traceback" in done.stderr and done.returncode == 2
 
 
 def test_verify_passes_a_sound_task_and_fails_a_planted_artefact() -> None:
@@ -171,6 +183,24 @@ def test_verify_passes_a_sound_task_and_fails_a_planted_artefact() -> None:
     assert isinstance(result.exception, CheckFailed)
     failed = {line.split()[2] for line in result.output.splitlines() if line.strip().startswith("FAIL ")}
     assert "single-feature" in failed
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
+    import signal
+    import time
+
+    command = [sys.executable, "-m", "unseen", "train", "retrieval/T1", "retrieval-transformer", "--seeds", "2",
+               "--steps", "100000", *SMALL, "--stack", "2", "--out", str(tmp_path / "r")]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "r" / "store.sqlite").exists():
+        time.sleep(0.05)
+    time.sleep(3)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "goes on from there" in said and "Traceback" not in said
+    assert len(list((tmp_path / "r" / "checkpoints").glob("*.safetensors"))) == 1
+    assert "2 of 2 runs have not ended" in ok("results", tmp_path / "r")
 
 
 def test_doctor_finds_this_installation_sound() -> None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from jobs import MODELS, job
 
-from unseen.engine.train import Point, Trainer
+sys.path.insert(0, str(Path(__file__).parents[1] / "tasks"))
+from standins import Clean, Line, Tagging
+
+from unseen.engine.recipe import recipe
+from unseen.engine.train import Job, Member, Point, Trainer
+from unseen.errors import UsageError
+from unseen.models import MODELS as REGISTERED
+from unseen.models import options
+from unseen.models.build import build
+from unseen.tasks.base import Task
 
 
 def run(trainer: Trainer) -> tuple[Trainer, list[Point]]:
@@ -63,3 +75,25 @@ def test_members_may_differ_in_rates() -> None:
     for member in (slow, fast):
         alone, _ = run(Trainer(replace(both, members=(member,))))
         assert all(torch.equal(together.last[member.key][k], v) for k, v in alone.last[member.key].items())
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in REGISTERED])
+@pytest.mark.parametrize("kind", [Clean, Tagging, Line])
+def test_every_registered_model_on_every_kind_of_target(name: str, kind: type[Task]) -> None:
+    """Whatever is registered inherits the contract, through the real trainer: binary, category along a stream, real."""
+    made, chosen = kind(), options(name)
+    try:
+        build(chosen, made.spec, 0)
+    except UsageError:  # a model of one family on a task of another
+        assert "-" in name
+        return
+    used = recipe(steps=12, batch=7, validate_every=10**6, validation_examples=100)
+
+    def trainer(seeds: list[int]) -> Trainer:
+        members = tuple(Member(f"run{s}", s, s, used) for s in seeds)
+        return Trainer(Job(made, lambda seed: build(chosen, made.spec, seed), members))
+
+    alone, together = trainer([7]), trainer([3, 7, 5])
+    for run_ in (alone, together):
+        run_.advance(steps=11)
+    assert torch.equal(alone.stack.rows[0], together.stack.rows[1])

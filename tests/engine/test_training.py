@@ -95,8 +95,21 @@ def test_members_of_a_stack_share_their_shape() -> None:
         replace(job([0]), members=(job([0], batch=10).members[0], job([1], batch=20).members[0]))
 
 
-def test_the_probe_chooses_a_size() -> None:
-    assert choose_size(job(range(3))) in (1, 3)
+@pytest.mark.parametrize(("per_step", "per_member", "best"), [(10.0, 1.0, 20), (0.0, 1.0, 1), (0.1, 1.0, 5)])
+def test_the_probe_chooses_the_size_with_the_least_time_per_member(
+        monkeypatch: pytest.MonkeyPatch, per_step: float, per_member: float, best: int) -> None:
+    """A machine on which a step costs so much, and so much more for every member."""
+    from unseen.engine import probe
+
+    clock = [0.0]
+
+    def advance(self: Trainer, steps: int) -> list[object]:
+        clock[0] += steps * (per_step + per_member * len(self.running))
+        return []
+
+    monkeypatch.setattr(Trainer, "advance", advance)
+    monkeypatch.setattr(probe.time, "perf_counter", lambda: clock[0])
+    assert choose_size(job(range(30))) == best
 
 
 class Library(nn.Module):
@@ -177,3 +190,64 @@ def test_stacked_predictions_keep_what_is_asked() -> None:
     assert found["prediction"].shape == (2, 30, 1)
     assert found["decoder.attention"].shape == (2, 30, 5)
     np.testing.assert_allclose(found["decoder.attention"].sum(-1), 1, rtol=1e-5)
+
+
+class Normalised(nn.Module):
+    """A module that changes its own buffers, has a temporary one, and ties two weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.first, self.second = nn.BatchNorm1d(72), nn.Linear(72, 72), nn.Linear(72, 72)
+        self.second.weight = self.first.weight
+        self.answer = nn.Linear(72, 1)
+        self.register_buffer("scale", torch.full((1,), 0.5), persistent=False)
+
+    def forward(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        x = self.norm(torch.cat([inputs["sequence"].sum(1), inputs["query"]], -1))
+        return self.answer(self.second(self.first(x).relu()).relu()) * self.scale
+
+
+def test_buffers_move_once_per_step_and_survive_a_resume() -> None:
+    def build(seed: int) -> nn.Module:
+        from unseen.models.build import initialised
+
+        return initialised(Normalised, seed)
+
+    whole = Trainer(replace(job([0, 1], steps=20), build=build))
+    whole.advance()
+    assert whole.last["run0"]["norm.num_batches_tracked"] == 20
+    half = Trainer(replace(job([0, 1], steps=20), build=build))
+    half.advance(steps=7)
+    rest = Trainer(replace(job([0, 1], steps=20), build=build), unpack("x", pack(half.save())))
+    rest.advance()
+    assert weights(rest, "run1") == weights(whole, "run1")
+
+
+def test_a_member_goes_back_into_a_module() -> None:
+    from unseen.engine.stack import load_member
+
+    stack = Stack([Normalised(), Normalised()])
+    module = load_member(Normalised(), stack.member(1))
+    assert torch.equal(module.first.weight, stack.parameters["first.weight"][1])
+    assert module.second.weight is module.first.weight
+
+
+def test_a_prediction_of_the_wrong_shape_is_refused() -> None:
+    from unseen.engine.loss import loss
+    from unseen.spec import Target
+
+    for target, prediction, targets in ((Target("real"), (5,), (5, 1)), (Target("binary", 3), (5, 1), (5, 3)),
+                                        (Target("category", 4), (5, 2, 4), (5,))):
+        with pytest.raises(UsageError, match="prediction has shape"):
+            loss(torch.zeros(prediction), torch.zeros(targets, dtype=torch.long), target)
+
+
+def test_clipping_does_not_look_at_the_neighbours() -> None:
+    from unseen.engine.optimiser import clip_rows
+
+    broken, clips = torch.tensor([[math.nan, 1.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0])
+    alone = broken[:1].clone()
+    clip_rows(alone, clips[:1])
+    assert clip_rows(broken, clips)[1] == 5
+    assert torch.equal(broken[:1].isnan(), alone.isnan())
+    torch.testing.assert_close(broken[1], torch.tensor([0.6, 0.8]))

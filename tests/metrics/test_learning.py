@@ -9,11 +9,11 @@ from scipy.stats import linregress
 from unseen.metrics.learning import still_learning
 
 
-def reference(scores: list[float]) -> bool:
+def reference(scores: list[float]) -> bool | None:
     """The same rule by SciPy's regression."""
     tail = scores[-max(4, len(scores) // 3) :]
     if len(tail) < 4:
-        return False
+        return None
     fit = linregress(range(len(tail)), tail, alternative="greater")
     return bool(fit.slope * (len(tail) - 1) > 0.01 and fit.pvalue < 0.05)
 
@@ -37,7 +37,7 @@ def test_only_the_end_counts() -> None:
     assert still_learning(flat + rise)
 
 
-def test_too_short_or_broken_curves_say_no() -> None:
-    assert not still_learning([])
-    assert not still_learning([0.1, 0.5, 0.9])
-    assert not still_learning([0.1, 0.2, float("nan"), 0.4])
+def test_too_short_curves_do_not_tell() -> None:
+    assert still_learning([]) is None
+    assert still_learning([0.1, 0.5, 0.9]) is None
+    assert still_learning([0.1, 0.2, float("nan"), 0.4]) is False

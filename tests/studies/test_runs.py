@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import unseen
+from unseen.studies.cell import model_config
 from unseen.studies.run import Interrupted
 from unseen.studies.store import Store
 
@@ -138,11 +139,25 @@ def test_runs_give_table_models_and_traces(undisturbed: Path) -> None:
 
 
 def test_a_fixed_data_seed_gives_all_seeds_the_same_data(tmp_path: Path) -> None:
-    """Same data, same initial weights, no dropout: only the data could differ, and it does not."""
-    same = train(None, seeds=[0, 1], data_seed=5)
-    assert set(same.table.data_seed) == {"5"}
-    own = train(None, seeds=[0, 1])
-    assert set(own.table.data_seed) == {"0", "1"}
+    from unseen.engine.feed import Feeds
+
+    task = unseen.task("retrieval/T1", **TASK)
+    seen: list[tuple[int, ...]] = []
+    batch = Feeds.batch
+
+    def spy(self: Feeds, step: int, data_seeds: list[int]) -> object:
+        seen.append(tuple(data_seeds))
+        return batch(self, step, data_seeds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Feeds, "batch", spy)
+        train(None, seeds=[0, 1], data_seed=5, stack=2)
+        train(None, seeds=[0, 1], stack=2)
+    assert set(seen) == {(5, 5), (0, 1)}
+    first, second = Feeds(task, 10, True).batch(3, [5, 5]).inputs["sequence"]
+    assert np.array_equal(first, second)
+    first, second = Feeds(task, 10, True).batch(3, [0, 1]).inputs["sequence"]
+    assert not np.array_equal(first, second)
 
 
 class Mine(nn.Module):
@@ -163,6 +178,107 @@ def test_a_users_class_trains_and_comes_back(tmp_path: Path) -> None:
     assert isinstance(runs.model(0), Mine)
     assert np.isfinite(runs.accuracy("iid")).all()
     assert runs.trace(n=10).traces["test_runs:Mine", 0]["prediction"].shape == (10, 1)
+
+
+def test_fewer_seeds_after_an_interrupt_finish_what_was_begun(undisturbed: Path, tmp_path: Path,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    from unseen.engine.train import Trainer
+
+    step = Trainer._train_step
+
+    def interrupted(self: Trainer) -> bool:
+        if self.step == 17:
+            os.kill(os.getpid(), signal.SIGINT)
+        return step(self)
+
+    monkeypatch.setattr(Trainer, "_train_step", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="goes on from there"):
+        train(tmp_path / "r", stack=3)
+    monkeypatch.undo()
+    with Store.read(tmp_path / "r") as store:
+        assert set(store.cells().step) == {18}
+    train(tmp_path / "r", seeds=2)
+    assert rows(tmp_path / "r") == rows(undisturbed)
+
+
+def test_a_changed_class_is_other_work(tmp_path: Path) -> None:
+    def make(gain: float) -> type[nn.Module]:
+        class Made(Mine):
+            def forward(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+                return gain * super().forward(inputs)
+
+        return Made
+
+    task = unseen.task("retrieval/T1", **TASK)
+    unseen.train(task, make(1.0), seeds=1, out=tmp_path / "r", progress="none", **RECIPE)
+    unseen.train(task, make(1.0), seeds=1, out=tmp_path / "r", progress="none", **RECIPE)
+    with pytest.raises(unseen.UsageError, match="model source"):
+        unseen.train(task, make(50.0), seeds=1, out=tmp_path / "r", progress="none", **RECIPE)
+    texts = ["return x", "return x + 1"]
+    found = []
+    for text in texts:
+        space: dict[str, type[nn.Module]] = {}
+        exec(f"import torch\nclass Same(torch.nn.Module):\n    def forward(self, x):\n        {text}", space)
+        found.append(model_config(space["Same"]))
+    assert found[0] != found[1]
+
+
+class Fixed(nn.Module):
+    """Nothing to train."""
+
+    def forward(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        return inputs["sequence"].sum((1, 2))[:, None] - 30
+
+
+class Recurrent(nn.Module):
+    """A module that vmap refuses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode, self.answer = nn.LSTM(36, 4, batch_first=True), nn.Linear(4, 1)
+
+    def forward(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        return self.answer(self.encode(inputs["sequence"])[0][:, -1])
+
+
+def test_any_module_can_be_evaluated() -> None:
+    task = unseen.task("retrieval/T1", **TASK)
+    for module in (Fixed(), Recurrent(), Recurrent().requires_grad_(False)):
+        found = unseen.evaluate(module, task, examples=100)
+        assert np.isfinite(found.query("metric == 'accuracy' and factor == ''").value).all()
+    runs = unseen.train(task, Recurrent, seeds=1, progress="none", **RECIPE)
+    assert runs.trace(n=20).traces["test_runs:Recurrent", 0]["prediction"].shape == (20, 1)
+    assert "member by member" in runs.cells.note.item()
+
+
+class Lacking(Mine):
+    def forward(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        return inputs["tokens"]
+
+
+class Flat(Mine):
+    def forward(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        return super().forward(inputs)[:, 0]
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"model": Lacking}, "no input field 'tokens'"),
+    ({"model": Flat}, "prediction has shape"),
+    ({"model": Fixed}, "no parameters to train"),
+    ({"model": nn.Linear(2, 2)}, "nn.Module class"),
+    ({"model": nn.Linear}, "needs in_features, out_features"),
+    ({"stack": 0}, "stack = 0"),
+    ({"seeds": 2.5}, "seeds = 2.5"),
+    ({"seeds": [1, 1]}, "different"),
+    ({"device": "banana"}, "device 'banana'"),
+    ({"evaluation": unseen.Evaluation(conditions=("odo/single",))}, "ood/single"),
+])
+def test_wrong_calls_are_refused_before_anything_is_written(given: dict[str, object], said: str,
+                                                            tmp_path: Path) -> None:
+    call = {"model": "retrieval-transformer", "seeds": 1, "out": tmp_path / "r", "progress": "none", **RECIPE, **given}
+    with pytest.raises(unseen.UsageError, match=said):
+        unseen.train(unseen.task("retrieval/T1", **TASK), **call)
+    assert not (tmp_path / "r").exists()
 
 
 def test_a_model_that_lacks_a_field_is_refused_before_anything_is_written(tmp_path: Path) -> None:

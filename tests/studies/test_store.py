@@ -116,3 +116,64 @@ def test_a_store_of_another_schema_is_refused(tmp_path: Path) -> None:
 def test_an_empty_place_holds_no_results(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no results"):
         Store.read(tmp_path / "nothing")
+
+
+def test_odd_names_stay_in_their_place(tmp_path: Path) -> None:
+    for name in ("a#b", "a%20b", "a?b", "ä b"):
+        Store.write(tmp_path / name).close()
+        Store.read(tmp_path / name).close()
+    assert {f.name for f in tmp_path.iterdir()} == {"a#b", "a%20b", "a?b", "ä b"}
+
+
+def test_a_store_killed_while_being_made_is_made_again(tmp_path: Path) -> None:
+    Store.write(tmp_path / "s").close()
+    for file in (tmp_path / "s").glob("store.sqlite*"):
+        file.unlink()
+    with Store.write(tmp_path / "s") as store:
+        assert store.status() == {}
+
+
+def test_a_damaged_page_is_one_line(tmp_path: Path) -> None:
+    with Store.write(tmp_path / "s") as store:
+        store.claim(cell().work)
+        store.add([cell(s) for s in range(50)])
+    file = tmp_path / "s" / "store.sqlite"
+    data = bytearray(file.read_bytes())
+    for page in range(1, len(data) // 4096):
+        data[page * 4096 : page * 4096 + 512] = b"\xff" * 512
+    file.write_bytes(bytes(data))
+    with Store.read(tmp_path / "s") as store, pytest.raises(CheckFailed, match="damaged"):
+        store.cells()
+
+
+def test_what_ended_is_not_written_again(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    one = cell()
+    with Store.write(tmp_path / "s") as store:
+        store.add([one])
+        store.commit("stack", None, [], {one.id: finished()})
+        store.commit("stack", None, [], {one.id: replace(finished(), step=99, weights={"last": b"others"})})
+        assert store.cells().step.tolist() == [10]
+        assert store.weights(one.id, "last")[1] == b"weights"
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
+    """In a process whose files may not grow beyond 200 kB: the commit fails, what was there stays."""
+    import subprocess
+    import sys
+
+    with Store.write(tmp_path / "s") as store:
+        store.add([cell()])
+    script = """
+import resource, signal, sys
+from unseen.studies.store import Store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+with Store.write(sys.argv[1]) as store:
+    store.commit("stack", b"x" * 1_000_000, [], {})
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], capture_output=True, text=True)
+    assert "CheckFailed" in done.stderr.splitlines()[-1] and "can't be written: File too large" in done.stderr
+    with Store.read(tmp_path / "s") as store:
+        assert list(store.status().values()) == ["pending"] and list(store.checkpoints()) == []

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from unseen.cli.output import check_folder, write
 from unseen.errors import UsageError
 
 
@@ -31,6 +32,7 @@ def bench(
     from unseen.studies.provenance import provenance
 
     chosen = [BENCHMARKS.entry(name).name for name in names] if names else [entry.name for entry in BENCHMARKS]
+    check_folder(json_file)
     before = _read(against) if against else {}
     figures: dict[str, list[dict[str, Any]]] = {}
     for name in chosen:
@@ -41,13 +43,13 @@ def bench(
             figures[name].append(row)
             typer.echo("  " + "  ".join(f"{k} {v}" for k, v in row.items()) + _change(row, before.get(name, [])))
     if json_file is not None:
-        json_file.write_text(json.dumps({"machine": provenance(), "figures": figures}, indent=1) + "\n")
+        write(json.dumps({"machine": provenance(), "figures": figures}, indent=1), json_file)
 
 
 def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
     try:
         found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())["figures"]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path} holds no figures of `unseen bench --json`: {error}") from error
     return found
 

@@ -21,6 +21,8 @@ def doctor() -> None:
     _say("machine", f"{cpu_name()}, {os.cpu_count()} cores, {platform.platform()}")
     _say("python", platform.python_version())
     for package in ("unseen", "torch", "numpy", "scipy", "pandas", "pydantic", "safetensors"):
+        if not _installed(package):
+            raise CheckFailed(f"{package} is missing: pip install 'unseen'")
         _say(package, version(package))
     _say("sqlite", sqlite3.sqlite_version)
     for extra, packages in EXTRAS.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 import typer
 
@@ -41,7 +42,7 @@ def main() -> None:
         app()
     except (UsageError, CheckFailed) as error:
         if "--debug" in sys.argv[1:]:
-            raise
+            traceback.print_exc()
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except BrokenPipeError:

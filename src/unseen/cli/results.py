@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unseen.cli.output import write
 from unseen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Format(StrEnum):
 def results(
     directory: Annotated[Path, typer.Argument(help="A directory that `train` wrote.")],
     format: Annotated[Format, typer.Option(help="table: a summary; the others: every record.")] = Format.table,
+    curves: Annotated[bool, typer.Option("--curves", help="The learning curves instead of the records.")] = False,
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing (needed for parquet).")] = None,
 ) -> None:
     """Print what finished runs left behind.
@@ -36,20 +38,19 @@ def results(
 
     unseen results runs/t1 --format csv --out t1.csv
     """
-    from unseen.api import results as read
+    from unseen.studies.store import Store
 
-    if format is Format.table:
-        typer.echo(summary(directory))
+    if format is Format.table and not curves:
+        write(summary(directory), out)
         return
-    table = read(directory)
+    with Store.read(directory) as store:
+        table = store.curves() if curves else store.records()
     if format is Format.parquet:
         _parquet(table, out)
-    else:
-        text = table.to_csv(index=False) if format is Format.csv else table.to_json(orient="records", indent=1)
-        if out is None:
-            typer.echo(text, nl=False)
-        else:
-            out.write_text(text)
+        return
+    texts = {Format.table: lambda: table.to_string(index=False), Format.csv: lambda: table.to_csv(index=False),
+             Format.json: lambda: table.to_json(orient="records", indent=1)}
+    write(texts[format](), out)
 
 
 def summary(directory: Path) -> str:
@@ -66,21 +67,32 @@ def summary(directory: Path) -> str:
     for (condition, selection), rows in whole.groupby(["condition", "selection"]):
         lines.append(_line(f"{condition} {metric}, {selection} weights", rows))
     pending = int((cells.status == "pending").sum())
+    ended = cells.status.isin(["finished", "stopped"])
+    covered = "initialisation and data" if work.get("data_seed") == "own" else "initialisation, on one data set"
     notes = [f"{pending} of {len(cells)} runs have not ended" if pending else "",
              _seeds(cells, cells.status == "diverged", "diverged"),
-             _seeds(cells, cells.still_learning == 1, "still learning at the end")]
+             _seeds(cells, cells.still_learning == 1, "still learning at the end"),
+             _seeds(cells, ended & cells.still_learning.isna(), "too few validations to tell whether still learning"),
+             f"intervals: 95 %, bootstrap over seeds ({covered})"
+             + ("; indicative, fewer than 10 seeds" if ended.sum() < 10 else "") if ended.sum() >= 3 else ""]
     return "\n".join(lines + [note for note in notes if note])
 
 
 def _line(title: str, rows: pd.DataFrame) -> str:
+    import numpy as np
+
     from unseen.randomness import stream
     from unseen.stats import bootstrap
 
-    values = rows.sort_values("seed").value.to_numpy()
-    interval = bootstrap(values, generator=stream("interval", title).block(), covers="initialisation and data")
-    spread = f" [{interval.low:.3f}, {interval.high:.3f}]" if len(values) >= 3 else ""
+    rows = rows.sort_values(["seed", "data_seed"])
+    values = rows.value.to_numpy(float)
+    whole = values[np.isfinite(values)]
+    interval = bootstrap(whole, generator=stream("interval", title).block(), covers="seeds")
+    spread = f" [{interval.low:.3f}, {interval.high:.3f}]" if len(whole) >= 3 else ""
     each = " ".join(f"{v:.3f}" for v in values)
-    return f"{title}: {values.mean():.3f}{spread} over {len(values)} seeds: {each}"
+    mean = f"{whole.mean():.3f}" if len(whole) else "none"
+    left_out = f" ({len(values) - len(whole)} not finite, left out)" if len(whole) < len(values) else ""
+    return f"{title}: {mean}{spread} over {len(whole)} seeds{left_out}: {each}"
 
 
 def _seeds(cells: pd.DataFrame, chosen: pd.Series, what: str) -> str:
@@ -95,3 +107,5 @@ def _parquet(table: pd.DataFrame, out: Path | None) -> None:
         table.to_parquet(out)
     except ImportError:
         raise UsageError("Parquet needs the extra 'parquet': pip install 'unseen[parquet]'") from None
+    except OSError as error:
+        raise UsageError(f"{out} can't be written: {error.strerror or error}") from error

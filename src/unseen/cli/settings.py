@@ -28,11 +28,12 @@ def settings(given: Sequence[str], parts: Mapping[str, type[Config]]) -> dict[st
         if not equals:
             raise UsageError(f"--set {text}: expected key=value, e.g. --set length=5")
         part, dot, option = key.partition(".")
-        owners = [part] if dot and part in parts else [p for p in parts if key in known[p]]
-        option = option if dot and part in parts else key
+        prefixed = dot and part in parts
+        owners = [p for p in parts if (p == part and option in known[p] if prefixed else key in known[p])]
+        option = option if prefixed else key
         if not owners:
-            names = {name for options in known.values() for name in options}
-            raise UsageError(f"--set {text}: unknown option '{key}'. {nearest(key, names)}")
+            names = known[part] if prefixed else {name for options in known.values() for name in options}
+            raise UsageError(f"--set {text}: unknown option '{key}'. {nearest(option, names)}")
         if len(owners) > 1:
             choices = " or ".join(f"{owner}.{key}" for owner in owners)
             raise UsageError(f"--set {text}: '{key}' is an option of several parts; say {choices}")

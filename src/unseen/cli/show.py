@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unseen.cli.output import write
 from unseen.cli.settings import HELP, settings
 from unseen.errors import UsageError
 
@@ -54,11 +55,11 @@ def show(
     examples = found.sample(condition, n, start, data_seed)
     writer = {Format.text: _text, Format.json: _json, Format.html: _html}.get(format)
     if writer is not None:
-        _write(writer(found, examples, condition), out)
+        write(writer(found, examples, condition), out)
     elif n > 1 or format is Format.png:
         _write_pictures(found, examples, format, out)
     else:
-        _write(found.picture(examples, 0), out)
+        write(found.picture(examples, 0), out)
 
 
 def _text(task: Task, examples: Examples, condition: str) -> str:
@@ -88,26 +89,13 @@ def _html(task: Task, examples: Examples, condition: str) -> str:
             f"<style>{style}</style></head><body><h1>{title}</h1>{''.join(parts)}</body></html>")
 
 
-def _write(text: str, out: Path | None) -> None:
-    if out is None:
-        typer.echo(text)
-        return
-    try:
-        out.write_text(text + "\n")
-    except OSError as error:
-        raise UsageError(f"{out} can't be written: {error.strerror}") from error
-
-
 def _write_pictures(task: Task, examples: Examples, format: Format, out: Path | None) -> None:
     if out is None:
         raise UsageError(f"--format {format} with these options needs --out FILE")
     for i in range(len(examples)):
         target = out if len(examples) == 1 else out.with_stem(f"{out.stem}-{i}")
         picture = task.picture(examples, i)
-        try:
-            target.write_bytes(_png(picture) if format is Format.png else picture.encode())
-        except OSError as error:
-            raise UsageError(f"{target} can't be written: {error.strerror}") from error
+        write(_png(picture) if format is Format.png else picture, target)
 
 
 def _png(svg: str) -> bytes:

@@ -32,6 +32,7 @@ def train(
     unseen train retrieval/T6 retrieval-lstm --set form=basic --seeds 10 --out runs/t6
     """
     from unseen.engine.recipe import Recipe
+    from unseen.engine.recipe import recipe as make_recipe
     from unseen.models import MODELS
     from unseen.models import options as make_model
     from unseen.tasks import TASKS
@@ -39,21 +40,20 @@ def train(
 
     parts = {"task": TASKS.load(task), "model": MODELS.load(model).Options, "recipe": Recipe}
     given = settings(set or [], parts)
+    if steps is not None and "steps" in given["recipe"]:
+        raise UsageError("--steps and --set steps=… say the same thing; give one of them")
     if steps is not None:
         given["recipe"]["steps"] = steps
     found, options = make_task(task, **given["task"]), make_model(model, **given["model"])
-    numbers = _seeds(seeds)
-    if stack is not None and stack < 1:
-        raise UsageError(f"--stack {stack}: give a positive number")
+    used, numbers = make_recipe(recipe, **given["recipe"]), _seeds(seeds)
 
     from unseen.api import train as run
     from unseen.studies.run import Interrupted
 
     try:
-        runs = run(found, options, seeds=numbers, recipe=recipe, data_seed=data_seed, out=out, stack=stack,
-                   device=device, **given["recipe"])
-    except Interrupted:
-        typer.echo(f"stopped; everything so far is in {out}. The same command goes on from there.", err=True)
+        runs = run(found, options, seeds=numbers, recipe=used, data_seed=data_seed, out=out, stack=stack, device=device)
+    except Interrupted as stopped:
+        typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None
 
     from unseen.cli.results import summary

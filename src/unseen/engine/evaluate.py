@@ -35,11 +35,10 @@ class Measure:
 
 def predictions(stack: Stack, examples: Examples, spec: Spec, wanted: Sequence[str] = ()) -> dict[str, Array]:
     """`prediction` and the wanted intermediates of every member: arrays (member, example, …)."""
-    reference = next(iter(stack.parameters.values()))
     parts: list[dict[str, Array]] = []
     for start in range(0, len(examples), CHUNK):
         part = examples[start : start + CHUNK]
-        inputs = tensors(part.inputs, spec, reference.dtype, str(reference.device))
+        inputs = tensors(part.inputs, spec, stack.dtype, str(stack.rows.device))
         predicted, kept = stack.predict(inputs, wanted)
         parts.append({k: v.cpu().numpy() for k, v in {"prediction": predicted, **kept}.items()})
     return {k: np.concatenate([p[k] for p in parts], axis=1) for k in parts[0]}

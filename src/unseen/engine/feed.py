@@ -11,15 +11,19 @@ from torch import Tensor
 
 from unseen.randomness import stream
 from unseen.spec import Spec
-from unseen.tasks.base import Array, DataSeed, Examples, Task
+from unseen.tasks.base import Array, DataSeed, Task
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Inputs and targets of one training step."""
+    """Inputs and targets, without the factors: what training needs."""
 
     inputs: Mapping[str, Array]
     targets: Array
+
+    def take(self, index: Array) -> Batch:
+        """The examples at these places."""
+        return Batch({k: v[index] for k, v in self.inputs.items()}, self.targets[index])
 
 
 class Feed:
@@ -32,37 +36,38 @@ class Feed:
     def __init__(self, task: Task, data_seed: DataSeed, batch: int, shuffle: bool) -> None:
         self._task, self._data_seed, self._batch, self._shuffle = task, data_seed, batch, shuffle
         self._size = task.size("train")
-        self._start, self._buffer = 0, _empty(task)
+        self._drawn: Batch | None = None
+        self._range = range(0)
         self._epochs: dict[int, Array] = {}
 
     def batch(self, step: int) -> Batch:
         """The batch of a step: examples step · B … of the run."""
-        first = step * self._batch
+        wanted = np.arange(step * self._batch, (step + 1) * self._batch)
         if self._size is None:
-            return self._read(first)
-        if len(self._buffer) == 0:
-            self._buffer = self._task.sample("train", self._size, data_seed=self._data_seed)
-        epochs, places = np.divmod(np.arange(first, first + self._batch), self._size)
+            return self._stretch(wanted).take(wanted - self._range.start)
+        epochs, places = np.divmod(wanted, self._size)
         index = np.concatenate([self._order(int(e))[places[epochs == e]] for e in np.unique(epochs)])
-        return _take(self._buffer, index)
+        return self._stretch(np.array([0, self._size - 1])).take(index)
+
+    def _stretch(self, wanted: Array) -> Batch:
+        """The examples from the first to the last wanted one, and some more of a stream for the steps to come."""
+        first, last = int(wanted[0]), int(wanted[-1])
+        if self._drawn is None or first not in self._range or last not in self._range:
+            block = self._task.block
+            start = first // block * block
+            end = self._size or max(-(-(last + 1) // block) * block, start + 4 * block)
+            drawn = self._task.sample("train", end - start, start, self._data_seed)
+            self._drawn, self._range = Batch(drawn.inputs, drawn.targets), range(start, end)
+        return self._drawn
 
     def _order(self, epoch: int) -> Array:
+        size = self._size or 0
         if not self._shuffle:
-            return np.arange(self._size or 0)
+            return np.arange(size)
         if epoch not in self._epochs:
-            named = stream("shuffle", self._task.identity(), self._data_seed, epoch)
-            order = named.block().permutation(self._size or 0)
+            order = stream("shuffle", self._task.identity(), self._data_seed, epoch).block().permutation(size)
             self._epochs = {e: o for e, o in self._epochs.items() if e == epoch - 1} | {epoch: order}
         return self._epochs[epoch]
-
-    def _read(self, first: int) -> Batch:
-        last = first + self._batch
-        if not self._start <= first <= last <= self._start + len(self._buffer):
-            block = self._task.block
-            self._start = first // block * block
-            count = max(-(-last // block) * block - self._start, 4 * block)
-            self._buffer = self._task.sample("train", count, self._start, self._data_seed)
-        return _take(self._buffer, np.arange(first - self._start, last - self._start))
 
 
 class Feeds:
@@ -73,11 +78,9 @@ class Feeds:
         self._feeds: dict[DataSeed, Feed] = {}
 
     def batch(self, step: int, data_seeds: Sequence[DataSeed]) -> Batch:
-        """One batch per member, stacked along a leading axis."""
-        for data_seed in data_seeds:
-            if data_seed not in self._feeds:
-                self._feeds[data_seed] = Feed(self._task, data_seed, self._batch, self._shuffle)
-        drawn = {d: self._feeds[d].batch(step) for d in dict.fromkeys(data_seeds)}
+        """One batch per member, stacked along a leading axis. Feeds of members that have ended are let go."""
+        self._feeds = {d: self._feeds.get(d) or Feed(self._task, d, self._batch, self._shuffle) for d in data_seeds}
+        drawn = {d: feed.batch(step) for d, feed in self._feeds.items()}
         parts = [drawn[d] for d in data_seeds]
         return Batch({k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs},
                      np.stack([p.targets for p in parts]))
@@ -93,11 +96,3 @@ def target_tensor(targets: Array, spec: Spec, dtype: torch.dtype, device: str) -
     """Targets as a tensor: categories as integers, everything else as floats."""
     kind = torch.int64 if spec.target.kind == "category" else dtype
     return torch.as_tensor(targets, device=device).to(kind)
-
-
-def _take(examples: Examples, index: Array) -> Batch:
-    return Batch({k: v[index] for k, v in examples.inputs.items()}, examples.targets[index])
-
-
-def _empty(task: Task) -> Examples:
-    return task.sample("train", 0)

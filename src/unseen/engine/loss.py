@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from unseen.errors import UsageError
 from unseen.spec import Target
 
 
@@ -20,6 +21,11 @@ def softplus(x: Tensor) -> Tensor:
 
 def loss(prediction: Tensor, targets: Tensor, target: Target) -> Tensor:
     """Mean loss: cross-entropy on logits for binary and category targets, squared error for real ones."""
+    answered = prediction.shape[:-1] if target.kind == "category" else prediction.shape
+    if answered != targets.shape:
+        values = f" with {target.width} values" if target.kind == "category" else ""
+        raise UsageError(f"the model's prediction has shape {tuple(prediction.shape)}, but the task's target, batch "
+                         f"first, has {tuple(targets.shape)}{values}")
     if target.kind == "category":
         return F.cross_entropy(prediction.flatten(0, -2), targets.flatten())
     if target.kind == "binary":

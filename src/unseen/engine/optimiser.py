@@ -52,7 +52,7 @@ class Optimiser:
             for slot, rows in slots.items():
                 self._torch.state[part][slot] = rows[start:end].clone()
             if slots:
-                self._torch.state[part]["step"] = torch.tensor(float(step))
+                self._torch.state[part]["step"] = torch.tensor(float(step), device=part.device)
             start = end
 
 
@@ -60,6 +60,7 @@ def clip_rows(gradients: Tensor, clips: Tensor) -> Tensor:
     """Scale each row, in place, to a norm of at most its clip; returns the norms before."""
     norms: Tensor = torch.linalg.vector_norm(gradients, dim=1)
     scale = (clips / (norms + 1e-6)).clamp_max(1.0)
-    if bool((scale < 1).any()):
+    # Not `scale < 1`: a member whose norm is not a number must look the same alone and beside others.
+    if not bool((scale >= 1).all()):
         gradients.mul_(scale[:, None])
     return norms

@@ -22,6 +22,17 @@ from unseen.models.layers.tape import CountingTape, Tape
 from unseen.randomness import stream
 from unseen.spec import Target
 
+# What torch raises where vmap can't batch an operation.
+_REFUSALS = (RuntimeError, NotImplementedError)
+
+
+def load_member(module: nn.Module, state: State) -> nn.Module:
+    """Give a module the parameters and buffers of a member (tied ones once, temporary buffers too)."""
+    with torch.no_grad():
+        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            tensor.copy_(state[name])
+    return module
+
 
 class Stack:
     """The parameters of S modules as stacked tensors, and one forward pass for all of them.
@@ -35,7 +46,10 @@ class Stack:
         trained = [name for name, p in modules[0].named_parameters() if p.requires_grad]
         frozen = {name: p for name, p in parameters.items() if name not in trained}
         self.layout = Layout({name: parameters[name].shape[1:] for name in trained})
-        self.load(self.layout.join([parameters[name].detach() for name in trained]))
+        some = next(iter({**parameters, **buffers}.values()), torch.zeros(0))
+        self.dtype = some.dtype if some.is_floating_point() else torch.float32
+        empty = torch.zeros(len(modules), 0, dtype=self.dtype, device=some.device)
+        self.load(self.layout.join([parameters[name].detach() for name in trained]) if trained else empty)
         self.buffers: State = {k: v.detach().clone() for k, v in {**frozen, **buffers}.items()}
         self.skeleton = copy.deepcopy(modules[0])
         self.skeleton.requires_grad_(False)
@@ -57,11 +71,17 @@ class Stack:
         return "" if self.together else "trained member by member: vmap refused the module"
 
     def settle(self, inputs: Mapping[str, Tensor], targets: Tensor, target: Target) -> None:
-        """Find out, by trying, whether the module can be batched."""
+        """Find out, by trying, whether the module can be batched; what the trial does to buffers is undone."""
+        before = self.save_buffers()
         try:
             self.losses(inputs, targets, target, seeds=range(len(self)), step=0)
-        except (RuntimeError, NotImplementedError, ValueError):
+        except _REFUSALS:
             self.together = False
+        self.buffers = before
+
+    def save_buffers(self) -> State:
+        """A copy of the buffers: a module may change its own in a forward pass."""
+        return {k: v.clone() for k, v in self.buffers.items()}
 
     def losses(self, inputs: Mapping[str, Tensor], targets: Tensor, target: Target,
                seeds: Iterable[int], step: int) -> Tensor:
@@ -84,10 +104,16 @@ class Stack:
     def predict(self, inputs: Mapping[str, Tensor], wanted: Sequence[str] = ()) -> tuple[Tensor, State]:
         """Predictions and kept intermediates of every member on the same inputs, dropout off."""
         self.skeleton.eval()
-        if not self.together:
-            tapes = [Tape(wanted=wanted) for _ in range(len(self))]
-            parts = [self._call(*self._views(s), dict(inputs), tape) for s, tape in enumerate(tapes)]
-            return torch.stack(parts), {k: torch.stack([t.kept[k] for t in tapes]) for k in tapes[0].kept}
+        if self.together:
+            try:
+                return self._predict_together(inputs, wanted)
+            except _REFUSALS:
+                self.together = False
+        tapes = [Tape(wanted=wanted) for _ in range(len(self))]
+        parts = [self._call(*self._views(s), dict(inputs), tape) for s, tape in enumerate(tapes)]
+        return torch.stack(parts), {k: torch.stack([t.kept[k] for t in tapes]) for k in tapes[0].kept}
+
+    def _predict_together(self, inputs: Mapping[str, Tensor], wanted: Sequence[str]) -> tuple[Tensor, State]:
 
         def member(parameters: State, buffers: State, inputs: State) -> tuple[Tensor, State]:
             tape = Tape(wanted=wanted)
@@ -112,7 +138,7 @@ class Stack:
         self.buffers = {k: v[index] for k, v in self.buffers.items()}
 
     def member(self, index: int) -> State:
-        """A copy of one member's parameters and buffers, as a module's state dict."""
+        """A copy of one member's parameters and buffers by name; `load_member` puts them into a module."""
         return {k: v[index].detach().clone() for k, v in {**self.parameters, **self.buffers}.items()}
 
     def names(self, inputs: Mapping[str, Tensor]) -> list[str]:

@@ -82,6 +82,7 @@ class Progress:
     loss_sum: float = 0.0
     loss_steps: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 @dataclass
@@ -130,12 +131,13 @@ class Trainer:
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         with one_thread():
             while self.running and self.step < end and time.monotonic() < deadline:
-                began, members = time.perf_counter(), self.running
+                began, began_cpu, members = time.perf_counter(), time.process_time(), self.running
                 if self._train_step() and (self.step % self.job.recipe.validate_every == 0
                                            or self.step == self.job.recipe.steps):
                     points += self._validate()
                 for member in members:
                     self.progress[member.key].seconds += (time.perf_counter() - began) / len(members)
+                    self.progress[member.key].cpu_seconds += (time.process_time() - began_cpu) / len(members)
                 if on_step is not None and on_step(self):
                     break
         return points
@@ -160,9 +162,11 @@ class Trainer:
         if not self._settled:
             self.stack.settle(inputs, targets, job.task.spec.target)
             self._settled = True
+        before = self.stack.save_buffers()
         losses = self.stack.losses(inputs, targets, job.task.spec.target, [m.seed for m in self.running], self.step)
         values = losses.tolist()
         if not all(map(math.isfinite, values)):
+            self.stack.buffers = before  # the step will be done again
             self._end({i: "diverged" for i, v in enumerate(values) if not math.isfinite(v)})
             return False
         gradients = torch.autograd.grad(losses.sum(), list(self.stack.parameters.values()), materialize_grads=True)

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 
-def still_learning(scores: Sequence[float], gain: float = 0.01, certainty: float = 0.95) -> bool:
-    """Whether a validation curve was still rising at its end.
+def still_learning(scores: Sequence[float], gain: float = 0.01, certainty: float = 0.95) -> bool | None:
+    """Whether a validation curve was still rising at its end; None if it is too short to tell.
 
     A line is fitted to the last third of the curve (at least four points). The run was still learning if the line
     rises by more than `gain` over that stretch and its slope is above zero with this certainty (one-sided t-test).
@@ -20,7 +20,9 @@ def still_learning(scores: Sequence[float], gain: float = 0.01, certainty: float
     False
     """
     tail = np.asarray(scores[-max(4, len(scores) // 3) :], float)
-    if len(tail) < 4 or not np.isfinite(tail).all():
+    if len(tail) < 4:
+        return None
+    if not np.isfinite(tail).all():
         return False
     x = np.arange(len(tail)) - (len(tail) - 1) / 2
     slope = float(x @ tail / (x @ x))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import CodeType, FunctionType
 from typing import Any
 
 from torch import nn
@@ -21,7 +21,7 @@ from unseen.tasks.base import DataSeed, Task
 
 
 class ForeignModel(Config):
-    """A user's `nn.Module` class, known by its place and its source text."""
+    """A user's `nn.Module` class, known by its place and what its code does."""
 
     name: str
     source: str
@@ -76,19 +76,40 @@ def model_config(model: str | Config | type[nn.Module]) -> Config:
         return model
     if isinstance(model, str):
         return options(model)
+    if not (isinstance(model, type) and issubclass(model, nn.Module)):
+        raise UsageError(f"model = {model!r}: give a registered name, options from unseen.model(…), or an nn.Module "
+                         "class (not an instance: every seed builds its own)")
+    return ForeignModel(name=f"{model.__module__}:{model.__qualname__}", source=digest(_text(model)))
+
+
+def _text(cls: type) -> list[str]:
+    """What a class does: its text, or its bytecode where it has none (a notebook), and what its methods enclose."""
+    methods = [f for f in vars(cls).values() if inspect.isfunction(f)]
     try:
-        source = inspect.getsource(model)
+        text = [inspect.getsource(cls)]
     except (OSError, TypeError):
-        source = repr(model)
-    return ForeignModel(name=f"{model.__module__}:{model.__qualname__}",
-                        source=hashlib.sha256(source.encode()).hexdigest()[:16])
+        text = [_constant(f.__code__) for f in methods]
+    return text + [_constant(cell.cell_contents) for f in methods for cell in f.__closure__ or ()]
+
+
+def _constant(value: object) -> str:
+    """A value as text that is the same in every process."""
+    if isinstance(value, CodeType):
+        return f"{value.co_code.hex()} {value.co_names} {[_constant(c) for c in value.co_consts]}"
+    if isinstance(value, frozenset):
+        return str(sorted(map(repr, value)))
+    return value.__qualname__ if isinstance(value, type | FunctionType) else repr(value)
 
 
 def build_model(model: Config, spec: Spec, seed: int, cls: type[nn.Module] | None = None) -> nn.Module:
-    """A freshly initialised module: a registered one, or one of a user's class, made as `cls(spec)` or `cls()`."""
+    """A freshly initialised module: a registered one, or one of a user's class, made as `cls(spec)` if it needs an
+    argument and as `cls()` if not."""
     if not isinstance(model, ForeignModel):
         return build(model, spec, seed)
     if cls is None:
         raise UsageError(f"'{model.name}' is not a registered model; pass its class")
-    takes_spec = bool(inspect.signature(cls).parameters)
-    return initialised(partial(cls, spec) if takes_spec else cls, seed)
+    needed = [p.name for p in inspect.signature(cls.__init__).parameters.values()
+              if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    if len(needed) > 1:
+        raise UsageError(f"{model.name} needs {', '.join(needed)} to be built; it may need the task's spec, or nothing")
+    return initialised(partial(cls, spec) if needed else cls, seed)

@@ -24,11 +24,12 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self._style == "auto" and sys.stderr.isatty():
-            self._bar = RichProgress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                                     TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[news]}"),
-                                     console=Console(stderr=True))
+            console = Console(stderr=True, highlight=False)
+            console.print(self._title)
+            self._bar = RichProgress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+                                     TextColumn("{task.fields[news]}"), console=console)
             self._bar.start()
-            self._line = self._bar.add_task(self._title, total=self._total, news="")
+            self._line = self._bar.add_task("", total=self._total, news="")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

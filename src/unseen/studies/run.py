@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
@@ -16,7 +16,7 @@ from unseen.engine.checkpoint import pack, pack_weights, unpack
 from unseen.engine.evaluate import Measure, evaluate
 from unseen.engine.flat import State
 from unseen.engine.probe import choose_size
-from unseen.engine.stack import Stack
+from unseen.engine.stack import Stack, load_member
 from unseen.engine.train import Job, Member, Point, Trainer, one_thread
 from unseen.metrics.learning import still_learning
 from unseen.studies.cell import Cell, build_model, words
@@ -27,7 +27,7 @@ from unseen.studies.store import Finished, Store
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run, which changes nothing in the results."""
+    """How to run: stack size, slices, progress; the device; the class of a model that is not registered."""
 
     size: int | None = None
     slice_seconds: float = 60.0
@@ -36,27 +36,31 @@ class Settings:
     cls: type[nn.Module] | None = None
 
 
-class Interrupted(Exception):
+class Interrupted(KeyboardInterrupt):
     """The user asked to stop; everything up to the last step is in the store."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(f"stopped; everything so far is in {store.path}. The same call goes on from there")
 
 
 def run_cells(cells: Sequence[Cell], store: Store, settings: Settings) -> None:
-    """Train every cell that the store has not finished. Cells of one work; continues what was begun."""
-    store.claim(cells[0].work)
+    """Train every cell that the store has not finished. Cells of one work; stacks that were begun are brought to
+    their end as they are, with the seeds they were begun with.
+    """
+    own_data = all(c.data_seed == c.seed for c in cells)
+    store.claim({**cells[0].work, "data_seed": "own" if own_data else cells[0].data_seed})
     store.add(cells)
-    status = store.status()
-    by_id = {c.id: c for c in cells}
-    pending = [c for c in cells if status[c.id] == "pending"]
-    begun = [(stack, unpack(path, data)) for stack, path, data in store.checkpoints()]
-    begun = [(stack, c) for stack, c in begun if all(key in by_id for key in c.progress)]
-    total = sum(c.recipe.steps for c in pending) - sum(c.step * len(c.progress) for _, c in begun)
+    status, begun = store.status(), [(stack, unpack(path, data)) for stack, path, data in store.checkpoints()]
+    known = {key: replace(cells[0], seed=seed, data_seed=data) for key, (seed, data) in store.seeds().items()}
+    taken = {key for _, checkpoint in begun for key in checkpoint.progress}
+    rest = [c for c in cells if status[c.id] == "pending" and c.id not in taken]
+    steps = cells[0].recipe.steps
+    total = steps * len(rest) + sum((steps - c.step) * len(c.progress) for _, c in begun)
     title = f"{words(cells[0].task.options())} · {words(cells[0].model.options())}"
     with Progress(title, total, settings.progress) as progress, _stop_on_interrupt() as stopping:
         for stack, checkpoint in begun:
-            job = _job([by_id[key] for key in checkpoint.progress], settings)
+            job = _job([known[key] for key in checkpoint.progress], settings)
             _run_stack(stack, Trainer(job, checkpoint), store, settings, progress, stopping)
-        taken = {key for _, c in begun for key in c.progress}
-        rest = [c for c in pending if c.id not in taken]
         if rest:
             size = settings.size or choose_size(_job(rest, settings))
             for start in range(0, len(rest), size):
@@ -85,9 +89,9 @@ def _run_stack(stack: str, trainer: Trainer, store: Store, settings: Settings, p
         if trainer.done:
             store.commit(stack, None, points, _finish(trainer, points, store))
             return
-        store.commit(stack, pack(trainer.save()), points, {})
+        store.commit(stack, pack(trainer.save()), points, {}, {m.key: trainer.step for m in trainer.running})
         if stopping():
-            raise Interrupted
+            raise Interrupted(store)
 
 
 def _finish(trainer: Trainer, points: Sequence[Point], store: Store) -> dict[str, Finished]:
@@ -105,12 +109,14 @@ def _finish(trainer: Trainer, points: Sequence[Point], store: Store) -> dict[str
         sign = -1.0 if score == "loss" else 1.0
         done[key] = Finished(
             status=ended.ending, step=ended.step, best_step=ended.best_step,
-            still_learning=still_learning([sign * curve[s] for s in sorted(curve)]) and ended.ending == "finished",
+            still_learning=None if ended.ending == "diverged" else still_learning(
+                [sign * curve[s] for s in sorted(curve)]),
             note=trainer.stack.note,
             measures={rule: rows[key] for rule, rows in measures.items() if key in rows},
             weights={rule: pack_weights(states[key]) for rule, states in
                      (("last", trainer.last), ("best", trainer.best)) if key in states},
-            provenance={**provenance(), "seconds": round(ended.seconds, 3)},
+            provenance={**provenance(), "device": trainer.job.device, "seconds": round(ended.seconds, 3),
+                        "cpu_seconds": round(ended.cpu_seconds, 3)},
         )
     return done
 
@@ -121,9 +127,8 @@ def _measure(trainer: Trainer, states: dict[str, State]) -> dict[str, list[Measu
         return {}
     modules = []
     for member in alive:
-        module = trainer.job.build(member.seed)
-        module.load_state_dict(states[member.key])
-        modules.append(module.to(trainer.job.device, trainer.job.dtype))
+        module = trainer.job.build(member.seed).to(trainer.job.device, trainer.job.dtype)
+        modules.append(load_member(module, states[member.key]))
     stack = Stack(modules)
     stack.together = trainer.stack.together
     rows = evaluate(stack, trainer.job.task, trainer.job.evaluation)

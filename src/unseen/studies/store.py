@@ -1,6 +1,6 @@
 """The store: one SQLite file, with weights and checkpoints as safetensors beside it.
 
-    DIR/store.sqlite                what is known: cells, curves, records, failures, provenance
+    DIR/store.sqlite                what is known: cells, curves, records, provenance
     DIR/store.lock, store.owner     held by the one writer; its process and host
     DIR/checkpoints/HASH.safetensors
     DIR/weights/CELL.SELECTION.safetensors
@@ -17,6 +17,7 @@ import os
 import socket
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -29,9 +30,15 @@ from unseen.config import canonical
 from unseen.engine.evaluate import Measure
 from unseen.engine.train import Point
 from unseen.errors import CheckFailed, UsageError
-from unseen.studies.cell import Cell
+from unseen.studies.cell import Cell, words
+from unseen.tasks.base import DataSeed
 
 SCHEMA = 1
+_OURS = {"checkpoints", "weights", "store.lock", "store.owner"}
+"""What a kill may have left of a store before there was a database."""
+_ABSENT = "the default"
+_RECORD = ["seed", "data_seed", "status", "step", "still_learning", "selection", "condition", "factor", "level",
+           "metric", "value", "standard_error", "n", "cell"]
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE cells (id TEXT PRIMARY KEY, identity TEXT NOT NULL, model TEXT NOT NULL, seed INTEGER NOT NULL,
@@ -56,7 +63,7 @@ class Finished:
     status: str
     step: int
     best_step: int
-    still_learning: bool
+    still_learning: bool | None
     note: str
     measures: Mapping[str, Sequence[Measure]]
     weights: Mapping[str, bytes]
@@ -75,8 +82,12 @@ class Store:
         path = Path(path)
         if not (path / "store.sqlite").is_file():
             raise UsageError(f"{path} holds no results: there is no store.sqlite in it")
-        connection = sqlite3.connect(f"file:{path / 'store.sqlite'}?mode=ro", uri=True)
-        return cls._checked(path, connection, None)
+        address = (path / "store.sqlite").resolve().as_uri()
+        # A database in WAL mode can't be opened on a read-only disk, unless it is declared to lie still.
+        still = not os.access(path, os.W_OK) and not (path / "store.sqlite-wal").exists()
+        with _said_plainly(path):
+            connection = sqlite3.connect(f"{address}?{'immutable=1' if still else 'mode=ro'}", uri=True)
+            return cls._checked(path, connection, None)
 
     @classmethod
     def write(cls, path: str | Path) -> Self:
@@ -84,7 +95,7 @@ class Store:
         path = Path(path)
         if path.exists() and not path.is_dir():
             raise UsageError(f"{path} is a file; give a directory")
-        if path.is_dir() and any(path.iterdir()) and not (path / "store.sqlite").is_file():
+        if path.is_dir() and {f.name for f in path.iterdir()} - _OURS and not (path / "store.sqlite").is_file():
             raise UsageError(f"{path} holds other work (it is not empty and has no store.sqlite); "
                              "give a new directory")
         try:
@@ -93,9 +104,9 @@ class Store:
             lock = _take_lock(path)
         except OSError as error:
             raise UsageError(f"{path} can't be written: {error.strerror}") from error
-        connection = sqlite3.connect(path / "store.sqlite")
         try:
-            return cls._checked(path, connection, lock)
+            with _said_plainly(path):
+                return cls._checked(path, sqlite3.connect(path / "store.sqlite"), lock)
         except BaseException:
             lock.release()
             raise
@@ -103,15 +114,12 @@ class Store:
     @classmethod
     def _checked(cls, path: Path, connection: sqlite3.Connection, lock: FileLock | None) -> Self:
         connection.row_factory = sqlite3.Row
-        try:
-            if lock is not None:
-                connection.execute("PRAGMA journal_mode = WAL")
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0 and lock is not None and not connection.execute("SELECT * FROM sqlite_master").fetchall():
-                connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
-                version = SCHEMA
-        except sqlite3.DatabaseError as error:
-            raise CheckFailed(f"{path / 'store.sqlite'} is damaged: {error}") from error
+        if lock is not None:
+            connection.execute("PRAGMA journal_mode = WAL")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and lock is not None and not connection.execute("SELECT * FROM sqlite_master").fetchall():
+            connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
+            version = SCHEMA
         if version != SCHEMA:
             raise UsageError(f"{path} has schema {version}, this release of Unseen reads schema {SCHEMA}")
         return cls(path, connection, lock)
@@ -133,32 +141,40 @@ class Store:
 
     def claim(self, work: Mapping[str, Any]) -> None:
         """Say what this directory is for; a directory that holds other work is refused."""
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'work'").fetchone()
-        if row is None:
-            with self._db:
+        held, asked = self.work, json.loads(canonical(work))
+        if not held:
+            with self._transaction():
                 self._db.execute("INSERT INTO meta VALUES ('work', ?)", (canonical(work),))
-            return
-        held = json.loads(row["value"])
-        if held != json.loads(canonical(work)):
-            raise UsageError(f"{self.path} holds other work: {_difference(held, json.loads(canonical(work)))}. "
+        elif held != asked:
+            raise UsageError(f"{self.path} holds other work: {_difference(held, asked)}. "
                              "Give a new directory, or the options it was made with")
 
     def add(self, cells: Sequence[Cell]) -> None:
         """Enter cells that are not there yet, as pending."""
-        with self._db:
+        with self._transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO cells (id, identity, model, seed, data_seed) VALUES (?, ?, ?, ?, ?)",
                 [(c.id, canonical(c.identity), c.model.name, c.seed, str(c.data_seed)) for c in cells])
 
-    def commit(self, stack: str, checkpoint: bytes | None, points: Iterable[Point],
-               finished: Mapping[str, Finished]) -> None:
-        """One slice's outcome, in one transaction: the new checkpoint (None: the stack is done), curves, records."""
+    def commit(self, stack: str, checkpoint: bytes | None, points: Iterable[Point], finished: Mapping[str, Finished],
+               steps: Mapping[str, int] | None = None) -> None:
+        """One slice's outcome, in one transaction: the new checkpoint (None: the stack is done), curves, records.
+
+        `steps` says how far cells are that go on. A cell that has ended keeps what it left the first time.
+        """
+        with _said_plainly(self.path):
+            ended = {cell for cell, status in self.status().items() if status != "pending"}
+            self._commit(stack, checkpoint, points, {c: f for c, f in finished.items() if c not in ended}, steps or {})
+
+    def _commit(self, stack: str, checkpoint: bytes | None, points: Iterable[Point], finished: Mapping[str, Finished],
+                steps: Mapping[str, int]) -> None:
         files = {(cell, selection): self._put("weights", f"{cell}.{selection}.safetensors", data)
                  for cell, done in finished.items() for selection, data in done.weights.items()}
         named = None
         if checkpoint is not None:
             named = self._put("checkpoints", f"{hashlib.sha256(checkpoint).hexdigest()[:16]}.safetensors", checkpoint)
-        with self._db:
+        with self._transaction():
+            self._db.executemany("UPDATE cells SET step = ? WHERE id = ?", [(step, c) for c, step in steps.items()])
             self._db.executemany("INSERT OR REPLACE INTO curves VALUES (?, ?, ?, ?, ?)",
                                  [(p.key, p.step, p.condition, p.metric, p.value) for p in points])
             for cell, done in finished.items():
@@ -191,55 +207,63 @@ class Store:
         return f"{folder}/{name}", hashlib.sha256(data).hexdigest()
 
     def _sweep(self) -> None:
-        """Remove checkpoints that nothing names any more."""
-        named = {row["file"] for row in self._db.execute("SELECT file FROM checkpoints")}
+        """Remove checkpoints that nothing names any more, and what a kill left half written."""
+        named = {row["file"] for row in self._rows("SELECT file FROM checkpoints")}
         for file in (self.path / "checkpoints").iterdir():
             if f"checkpoints/{file.name}" not in named:
                 file.unlink()
+        for file in (self.path / "weights").glob("*.partial"):
+            file.unlink()
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     @property
     def work(self) -> dict[str, Any]:
         """What this directory is for."""
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'work'").fetchone()
-        found: dict[str, Any] = json.loads(row["value"]) if row else {}
+        rows = self._rows("SELECT value FROM meta WHERE key = 'work'")
+        found: dict[str, Any] = json.loads(rows[0]["value"]) if rows else {}
         return found
 
     def status(self) -> dict[str, str]:
         """The status of every cell, by id."""
-        return {row["id"]: row["status"] for row in self._db.execute("SELECT id, status FROM cells")}
+        return {row["id"]: row["status"] for row in self._rows("SELECT id, status FROM cells")}
+
+    def seeds(self) -> dict[str, tuple[int, DataSeed]]:
+        """(seed, data seed) of every cell, by id."""
+        rows = self._rows("SELECT id, seed, data_seed FROM cells")
+        return {r["id"]: (r["seed"], int(r["data_seed"]) if r["data_seed"].isdigit() else r["data_seed"]) for r in rows}
 
     def checkpoints(self) -> Iterator[tuple[str, str, bytes]]:
         """(stack, path, bytes) of every unfinished stack; a damaged file is named, never read as data."""
-        for row in self._db.execute("SELECT * FROM checkpoints").fetchall():
+        for row in self._rows("SELECT * FROM checkpoints"):
             yield row["stack"], *self._get(row)
 
     def weights(self, cell: str, selection: str) -> tuple[str, bytes]:
         """(path, bytes) of a finished cell's weights."""
-        row = self._db.execute("SELECT * FROM weights WHERE cell = ? AND selection = ?", (cell, selection)).fetchone()
-        if row is None:
+        rows = self._rows("SELECT * FROM weights WHERE cell = ? AND selection = ?", cell, selection)
+        if not rows:
             raise UsageError(f"{self.path} has no weights '{selection}' for cell {cell}")
-        return self._get(row)
+        return self._get(rows[0])
 
     def _get(self, row: sqlite3.Row) -> tuple[str, bytes]:
         path = self.path / row["file"]
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise CheckFailed(f"{path} is missing, though the store names it") from None
+            raise CheckFailed(f"{path} is missing, though the store names it; train into a new directory") from None
         if hashlib.sha256(data).hexdigest() != row["sha256"]:
-            raise CheckFailed(f"{path} is damaged: its contents are not what the store recorded")
+            raise CheckFailed(f"{path} is damaged: its contents are not what the store recorded; train into a new "
+                              "directory")
         return str(path), data
 
     def records(self) -> pd.DataFrame:
         """One tidy row per (cell, selection, condition, factor level, metric)."""
-        query = """SELECT json_extract(identity, '$.task.name') AS task, model,
-            json_extract(identity, '$.recipe.name') AS recipe, seed, data_seed, status, still_learning, selection,
-            condition, factor, level, metric, value, standard_error, n, cell
-            FROM records JOIN cells ON records.cell = cells.id
-            ORDER BY task, model, seed, data_seed, selection, condition, factor, level, metric"""
-        return self._frame(query)
+        rows = self._rows("""SELECT identity, cell, seed, data_seed, status, step, still_learning, selection, condition,
+            factor, level, metric, value, standard_error, n FROM records JOIN cells ON records.cell = cells.id
+            ORDER BY model, seed, data_seed, cell, selection, condition, factor, level, metric""")
+        parts = {row["identity"]: _parts(json.loads(row["identity"])) for row in rows}
+        columns = ["task", "task_options", "model", "model_options", "recipe", "recipe_options", *_RECORD]
+        return pd.DataFrame([(*parts[row["identity"]], *(row[c] for c in _RECORD)) for row in rows], columns=columns)
 
     def cells(self) -> pd.DataFrame:
         """One row per cell: what it is, how far it is, how it ended."""
@@ -253,16 +277,23 @@ class Store:
 
     def provenance(self, cell: str) -> dict[str, Any]:
         """Versions, machine, times and commit behind a record."""
-        row = self._db.execute("SELECT facts FROM provenance WHERE cell = ?", (cell,)).fetchone()
-        found: dict[str, Any] = json.loads(row["facts"]) if row else {}
+        rows = self._rows("SELECT facts FROM provenance WHERE cell = ?", cell)
+        found: dict[str, Any] = json.loads(rows[0]["facts"]) if rows else {}
         return found
 
+    def _rows(self, query: str, *values: str) -> list[sqlite3.Row]:
+        with _said_plainly(self.path):
+            return self._db.execute(query, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with _said_plainly(self.path), self._db:
+            yield
+
     def _frame(self, query: str) -> pd.DataFrame:
-        try:
+        with _said_plainly(self.path):
             cursor = self._db.execute(query)
             rows = [tuple(row) for row in cursor.fetchall()]
-        except sqlite3.DatabaseError as error:
-            raise CheckFailed(f"{self.path / 'store.sqlite'} can't be read: {error}") from error
         return pd.DataFrame(rows, columns=[c[0] for c in cursor.description])
 
 
@@ -277,18 +308,33 @@ def _take_lock(path: Path) -> FileLock:
     return lock
 
 
+@contextmanager
+def _said_plainly(path: Path) -> Iterator[None]:
+    """A full disk or a damaged database as one line that names the store."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise CheckFailed(f"{path}: the store can't be used now: {error}. What it held before is sound") from error
+    except sqlite3.DatabaseError as error:
+        raise CheckFailed(f"{path / 'store.sqlite'} is damaged: {error}") from error
+    except OSError as error:
+        raise CheckFailed(f"{path} can't be written: {error.strerror}. What it held before is sound") from error
+
+
+def _parts(identity: Mapping[str, Any]) -> list[str]:
+    """Name and differing options of task, model and recipe."""
+    found = [words(identity[part]).partition(" ") for part in ("task", "model", "recipe")]
+    return [text for name, _, rest in found for text in (name, rest)]
+
+
 def _difference(held: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     """The first place where two descriptions of work differ, in words."""
     for part in sorted({*held, *asked}):
-        old, new = held.get(part, {}), asked.get(part, {})
-        if old != new and isinstance(old, dict) and isinstance(new, dict):
-            for key in sorted({*old, *new}):
-                if old.get(key) != new.get(key):
-                    return (f"{part} {key} is {_word(old.get(key))} there and {_word(new.get(key))} here")
-        if old != new:
-            return f"{part} is {old} there and {new} here"
+        old, new = held.get(part), asked.get(part)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            key = next(k for k in sorted({*old, *new}) if old.get(k, _ABSENT) != new.get(k, _ABSENT))
+            return f"{part} {key} is {old.get(key, _ABSENT)} there and {new.get(key, _ABSENT)} here"
+        return f"{part} is {old} there and {new} here"
     return "nothing differs"
-
-
-def _word(value: Any) -> str:
-    return "the default" if value is None else str(value)
