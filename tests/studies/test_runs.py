@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import unseen
+from unseen.engine.train import Trainer
 from unseen.studies.cell import model_config
 from unseen.studies.run import Interrupted
 from unseen.studies.store import Store
@@ -96,10 +97,8 @@ def test_a_killed_run_goes_on_to_the_same_rows_in_another_process(undisturbed: P
     assert list((out / "checkpoints").iterdir()) == []
 
 
-def test_an_interrupt_saves_the_step_under_way(undisturbed: Path, tmp_path: Path,
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
-    from unseen.engine.train import Trainer
-
+def interrupt_in_step_17(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the user pressed Ctrl-C while the step is computed."""
     step = Trainer._train_step
 
     def interrupted(self: Trainer) -> bool:
@@ -108,6 +107,11 @@ def test_an_interrupt_saves_the_step_under_way(undisturbed: Path, tmp_path: Path
         return step(self)
 
     monkeypatch.setattr(Trainer, "_train_step", interrupted)
+
+
+def test_an_interrupt_saves_the_step_under_way(undisturbed: Path, tmp_path: Path,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt_in_step_17(monkeypatch)
     with pytest.raises(Interrupted):
         train(tmp_path / "r", stack=3)
     monkeypatch.undo()
@@ -182,16 +186,7 @@ def test_a_users_class_trains_and_comes_back(tmp_path: Path) -> None:
 
 def test_fewer_seeds_after_an_interrupt_finish_what_was_begun(undisturbed: Path, tmp_path: Path,
                                                               monkeypatch: pytest.MonkeyPatch) -> None:
-    from unseen.engine.train import Trainer
-
-    step = Trainer._train_step
-
-    def interrupted(self: Trainer) -> bool:
-        if self.step == 17:
-            os.kill(os.getpid(), signal.SIGINT)
-        return step(self)
-
-    monkeypatch.setattr(Trainer, "_train_step", interrupted)
+    interrupt_in_step_17(monkeypatch)
     with pytest.raises(KeyboardInterrupt, match="goes on from there"):
         train(tmp_path / "r", stack=3)
     monkeypatch.undo()

@@ -70,6 +70,20 @@ def words(options: Mapping[str, Any]) -> str:
     return " ".join([str(options.get("name", "")), *rest])
 
 
+def difference(held: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """The first place where two descriptions of work differ, in words."""
+    for part in sorted({*held, *asked}):
+        old, new = held.get(part), asked.get(part)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            absent = "the default"
+            key = next(k for k in sorted({*old, *new}) if old.get(k, absent) != new.get(k, absent))
+            return f"{part} {key} is {old.get(key, absent)} there and {new.get(key, absent)} here"
+        return f"{part} is {old} there and {new} here"
+    return "nothing differs"
+
+
 def model_config(model: str | Config | type[nn.Module]) -> Config:
     """The config of a registered model (name or options), or of a user's class."""
     if isinstance(model, Config):

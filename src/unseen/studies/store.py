@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import socket
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,19 +23,19 @@ from types import TracebackType
 from typing import Any, Self
 
 import pandas as pd
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from unseen.config import canonical
 from unseen.engine.evaluate import Measure
 from unseen.engine.train import Point
 from unseen.errors import CheckFailed, UsageError
-from unseen.studies.cell import Cell, words
+from unseen.studies.cell import Cell, difference, words
+from unseen.studies.lock import take_lock
 from unseen.tasks.base import DataSeed
 
 SCHEMA = 1
 _OURS = {"checkpoints", "weights", "store.lock", "store.owner"}
 """What a kill may have left of a store before there was a database."""
-_ABSENT = "the default"
 _RECORD = ["seed", "data_seed", "status", "step", "still_learning", "selection", "condition", "factor", "level",
            "metric", "value", "standard_error", "n", "cell"]
 _TABLES = """
@@ -101,7 +100,7 @@ class Store:
         try:
             for folder in (path, path / "checkpoints", path / "weights"):
                 folder.mkdir(parents=True, exist_ok=True)
-            lock = _take_lock(path)
+            lock = take_lock(path)
         except OSError as error:
             raise UsageError(f"{path} can't be written: {error.strerror}") from error
         try:
@@ -146,7 +145,7 @@ class Store:
             with self._transaction():
                 self._db.execute("INSERT INTO meta VALUES ('work', ?)", (canonical(work),))
         elif held != asked:
-            raise UsageError(f"{self.path} holds other work: {_difference(held, asked)}. "
+            raise UsageError(f"{self.path} holds other work: {difference(held, asked)}. "
                              "Give a new directory, or the options it was made with")
 
     def add(self, cells: Sequence[Cell]) -> None:
@@ -297,17 +296,6 @@ class Store:
         return pd.DataFrame(rows, columns=[c[0] for c in cursor.description])
 
 
-def _take_lock(path: Path) -> FileLock:
-    lock, owner = FileLock(path / "store.lock"), path / "store.owner"
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        named = owner.read_text() if owner.is_file() else "another process"
-        raise UsageError(f"{path} is being written by {named}; wait for it, or stop it") from None
-    owner.write_text(f"process {os.getpid()} on {socket.gethostname()}")
-    return lock
-
-
 @contextmanager
 def _said_plainly(path: Path) -> Iterator[None]:
     """A full disk or a damaged database as one line that names the store."""
@@ -325,16 +313,3 @@ def _parts(identity: Mapping[str, Any]) -> list[str]:
     """Name and differing options of task, model and recipe."""
     found = [words(identity[part]).partition(" ") for part in ("task", "model", "recipe")]
     return [text for name, _, rest in found for text in (name, rest)]
-
-
-def _difference(held: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """The first place where two descriptions of work differ, in words."""
-    for part in sorted({*held, *asked}):
-        old, new = held.get(part), asked.get(part)
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            key = next(k for k in sorted({*old, *new}) if old.get(k, _ABSENT) != new.get(k, _ABSENT))
-            return f"{part} {key} is {old.get(key, _ABSENT)} there and {new.get(key, _ABSENT)} here"
-        return f"{part} is {old} there and {new} here"
-    return "nothing differs"
