@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -201,6 +202,33 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert "goes on from there" in said and "Traceback" not in said
     assert len(list((tmp_path / "r" / "checkpoints").glob("*.safetensors"))) == 1
     assert "2 of 2 runs have not ended" in ok("results", tmp_path / "r")
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> dict[str, str]:
+    """An environment in which another package registers two tasks by entry point."""
+    info = tmp_path / "plugin" / "toys-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[unseen.tasks]\ntoy/clean = standins:Clean\ntoy/line = standins:Line\n")
+    paths = [str(tmp_path / "plugin"), str(Path(__file__).parents[1] / "tasks")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def test_a_plug_in_task_is_listed_verified_and_trained(plugin: dict[str, str], tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "unseen", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=plugin, cwd=tmp_path)
+
+    assert "toy/clean" in run("tasks").stdout
+    assert "passed" in run("verify", "toy/clean", "-n", "1000").stdout
+    train = ["train", "toy/clean", "lstm", "--steps", "5", "--seeds", "1", "--out", "r", "--set"]
+    assert "say task.width or model.width" in run(*train, "width=8").stderr
+    trained = run(*train, "model.width=8")
+    assert trained.returncode == 0, trained.stderr
+    lacking = run("train", "toy/line", "retrieval-transformer", "--out", "x")
+    assert lacking.returncode == 2 and "the task has no input field 'sequence'" in lacking.stderr
+    assert not (tmp_path / "x").exists()
 
 
 def test_doctor_finds_this_installation_sound() -> None:
