@@ -245,3 +245,17 @@ def test_other_tasks_are_refused() -> None:
 def test_literal_has_nothing_to_set(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="literal"):
         options("retrieval-transformer", encoder="literal", **given)
+
+
+def test_without_feedforward_nothing_but_the_embedding_is_left() -> None:
+    """The paper's text of −Att: the decoder reads the scaled embeddings."""
+    bare = options("retrieval-transformer", self_attention=False, feedforward=False)
+    module = build(bare, RETRIEVAL, 0)
+    assert parameter_count(module) == 3_700 + 3_700 + 20_100 + 101
+    inputs = random_inputs(RETRIEVAL, 4)
+    tape = Tape(wanted=["encoder.state"])
+    module(inputs, tape)
+    torch.testing.assert_close(tape.kept["encoder.state"], module.embed(inputs["sequence"]))
+    for wrong in ({}, {"self_attention": False, "encoder": "literal"}):
+        with pytest.raises(UsageError, match="feedforward=false"):
+            options("retrieval-transformer", feedforward=False, **wrong)

@@ -65,7 +65,7 @@ def _judge(task: Task, path: Path, mapping: Path | None) -> bool:
     if more > 0:
         typer.echo(f"… and {more} more")
     right = judgement.examples - len(judgement.mismatches)
-    typer.echo(f"{path}: {right} of {judgement.examples} answers agree with {task.name}")
+    typer.echo(f"{path}: {right} of {judgement.examples} answers agree with {task.name}{judgement.note}")
     return not judgement.mismatches
 
 

@@ -81,8 +81,9 @@ class Shortcut:
 class Artefact:
     """A measurable regularity of the data that does not belong to the task.
 
-    `measure` gives `absent` (within `tolerance`) on data without it. A preset that is known to have it says so
-    (`known`); found anywhere else it is a defect.
+    `measure` gives `absent` on data without it, up to `tolerance` (what the measure itself is off by) and sampling
+    error, which `verify` estimates. A preset that is known to have it says so (`known`); found anywhere else it is a
+    defect. `at_most`, where it can be worked out, is what a known one measures at most: beyond it is a defect too.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Artefact:
     absent: float
     tolerance: float
     known: bool
+    at_most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,11 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Judgement:
-    """How many foreign examples there were, and those whose answer is wrong."""
+    """How many foreign examples there were, those whose answer is wrong, and what they were compared with."""
 
     examples: int
     mismatches: tuple[Mismatch, ...]
+    note: str = ""
 
 
 class Task(Config):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from retrieval_cases import KINDS, PRESETS, make
 
+from unseen.randomness import Draws
+from unseen.tasks.base import Examples
 from unseen.tasks.retrieval.mapping import draw_released_table
+from unseen.tasks.retrieval.task import Retrieval
+from unseen.tasks.verify import verify
+from unseen.tasks.verify.checks import measured as figure_and_margin
 
 
 def measured(kind: str, condition: str, **options: object) -> dict[str, tuple[float, bool, bool]]:
@@ -14,8 +20,8 @@ def measured(kind: str, condition: str, **options: object) -> dict[str, tuple[fl
     examples = made.sample(condition, 20_000)
     found = {}
     for artefact in made.artefacts(condition):
-        figure = artefact.measure(examples)
-        found[artefact.name] = figure, abs(figure - artefact.absent) > artefact.tolerance, artefact.known
+        figure, margin = figure_and_margin(artefact, examples)
+        found[artefact.name] = figure, abs(figure - artefact.absent) > margin, artefact.known
     return found
 
 
@@ -56,8 +62,10 @@ def test_released_data_have_their_artefacts(
     kind: str, condition: str, length: int, name: str, figure: float, tolerance: float
 ) -> None:
     found, seen, known = measured(kind, condition, preset="released", length=length)[name]
-    assert seen and known
+    assert known
     assert abs(found - figure) < tolerance, found
+    if abs(figure - 0.5) > 0.03:  # T7's A5 is too small to be told from chance with 20 000 examples
+        assert seen
 
 
 def test_clean_data_have_none_but_a5_and_a7() -> None:
@@ -85,3 +93,43 @@ def test_a_released_table_in_clean_data_is_declared() -> None:
     """Counting slots sees a shared feature twice, so the rule of A2 gains on those queries."""
     found, _, known = measured("T5", "ood/single", mapping=draw_released_table("T5", 36, 0))["A2"]
     assert known and found > 0.77
+
+
+@pytest.mark.parametrize("length", [5, 10, 30])
+def test_a_planted_a3_fails(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the negatives of clean T7 at evaluation the other pair never enters a forced token."""
+    generate = Retrieval.generate
+
+    def planted(self: Retrieval, condition: str, draws: Draws) -> Examples:
+        examples = generate(self, condition, draws)
+        if condition != "ood/single":
+            return examples
+        bits, factors = examples.inputs["sequence"], examples.factors
+        other = np.where(factors["chosen"][:, None] == 0, factors["relevant"][:, 2:], factors["relevant"][:, :2])
+        for row in np.flatnonzero(examples.targets[:, 0] == 0):
+            for place in factors["positions"][row]:
+                if place >= 0:
+                    bits[row, place, other[row]] = 0
+        return examples
+
+    monkeypatch.setattr(Retrieval, "generate", planted)
+    report = verify(make("T7", length=length), 20_000)
+    assert "artefact A3" in {c.name for c in report if c.status == "FAIL"}
+    assert {c.condition for c in report if c.status == "FAIL"} == {"ood/single"}
+
+
+def test_an_exclusion_beyond_the_declared_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5 is known in clean, but only as large as the design makes it."""
+    generate = Retrieval.generate
+
+    def planted(self: Retrieval, condition: str, draws: Draws) -> Examples:
+        examples = generate(self, condition, draws)
+        for row in np.flatnonzero(examples.targets[:, 0] == 1):  # two more irrelevant features never occur
+            irrelevant = np.setdiff1d(np.arange(36), examples.factors["relevant"][row])[:2]
+            examples.inputs["sequence"][row][:, irrelevant] = 0
+        return examples
+
+    monkeypatch.setattr(Retrieval, "generate", planted)
+    report = verify(make("T4", length=30), 5_000)
+    failed = [c for c in report if c.status == "FAIL" and c.name == "artefact A5 (query-aware)"]
+    assert failed and "at most" in failed[0].detail

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from unseen.errors import UsageError
+from unseen.tasks import task
 from unseen.tasks.retrieval.mapping import Table, check_table, draw_released_table, draw_table, shares_feature
 from unseen.tasks.retrieval.mapping_file import load_mapping, write_mapping
 
@@ -147,3 +148,17 @@ def test_wrong_use_of_mapping_files(tmp_path: Path) -> None:
         load_mapping(tmp_path / "none", "T1")
     with pytest.raises(UsageError, match="cannot be read"):
         load_mapping(tmp_path / "none", "T4")
+
+
+def test_a_task_takes_a_published_file_by_its_path(tmp_path: Path) -> None:
+    """What the file says enters the config and its id, not where it lies."""
+    table = draw_table("T4", 36, 7)
+    for name in ("a.txt", "b.txt"):
+        write_mapping(table, tmp_path / name)
+    first, second = (task("retrieval/T4", mapping=str(tmp_path / name)) for name in ("a.txt", "b.txt"))
+    assert first.table == table and first.identity() == second.identity()
+    (tmp_path / "a.txt").write_text("0\t1 2\n")
+    with pytest.raises(UsageError, match=r"a\.txt, line 1"):
+        task("retrieval/T4", mapping=str(tmp_path / "a.txt"))
+    with pytest.raises(UsageError, match=r"missing\.txt"):
+        task("retrieval/T4", mapping=str(tmp_path / "missing.txt"))

@@ -30,7 +30,8 @@ class RetrievalTransformer(nn.Module):
         """Switches of the paper's ablations, and its sizes.
 
         `embed_dropout` = `with_pos` is what each version does: `full` drops from the embedding only where it adds
-        positions, `literal` always.
+        positions, `literal` always. `feedforward` = false, without self-attention only, drops the feed-forward and the
+        norms as well: what the paper's text says of −Att, where the released code keeps them.
         """
 
         name: Literal["retrieval-transformer"] = "retrieval-transformer"
@@ -39,6 +40,7 @@ class RetrievalTransformer(nn.Module):
         self_attention: bool = True
         embed_dropout: Literal["with_pos", "always", "never"] = "with_pos"
         scale_embedding: bool = True
+        feedforward: bool = True
         decoder_attention: bool = True
         layers: int = Field(1, ge=1)
         heads: int = Field(1, ge=1)
@@ -50,6 +52,9 @@ class RetrievalTransformer(nn.Module):
             if self.encoder == "literal" and (self.layers, self.heads, self.scale_embedding) != (1, 1, True):
                 raise ValueError("encoder 'literal' has one parameter-free layer, one head and no scale: leave out "
                                  "layers, heads and scale_embedding")
+            if not self.feedforward and (self.self_attention or self.encoder == "literal"):
+                raise ValueError("feedforward=false leaves nothing of the encoder but the embedding: it goes with "
+                                 "self_attention=false and encoder=full")
             return self
 
     def __init__(self, options: Options, spec: Spec) -> None:
@@ -61,7 +66,7 @@ class RetrievalTransformer(nn.Module):
         scale = math.sqrt(in_features) if full and options.scale_embedding else 1.0
         self.embed = BitsEmbedding(in_features, options.width, scale=scale, positions=positions)
         self.encoder: nn.Module
-        if full:
+        if full and options.feedforward:
             self.encoder = Encoder(
                 options.width,
                 options.layers,

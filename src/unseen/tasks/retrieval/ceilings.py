@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 from scipy.special import bdtr
+from scipy.stats import binom, hypergeom
 
 from unseen.tasks.retrieval.generator import Plan
 from unseen.tasks.retrieval.presets import exclusion_range
@@ -37,6 +38,27 @@ def bit_count_ceiling(plan: Plan, single_share: float) -> float:
     return float(1 + np.abs(gap).max()) / 2
 
 
+def never_ceiling(plan: Plan, single_share: float, only_irrelevant: bool) -> float:
+    """Accuracy of the best threshold on the number of features that never occur: of all, or of the irrelevant ones.
+
+    Excluded features never occur, others by chance; of the relevant ones, those that are missing or blocked.
+    """
+    irrelevant = plan.features - plan.relevant.shape[1]
+    by_chance = (1 - plan.density) ** plan.length
+    counts = np.arange(plan.features + 1)
+    gap = np.zeros(len(counts))
+    for single, share in ((True, single_share), (False, 1 - single_share)):
+        for scenario in plan.scenarios if share else ():
+            for weight, size, absent in _exclusions(plan, scenario, single):
+                excluded = np.arange(size + 1)
+                law = (hypergeom.pmf(excluded, plan.features, irrelevant, size)
+                       if plan.kind in plan.preset.exclusion_hits_relevant else (excluded == size).astype(float))
+                offset = excluded + (0 if only_irrelevant else absent)
+                below = binom.cdf(counts[:, None] - offset, irrelevant - excluded, by_chance) @ law
+                gap += (1 if scenario.answer else -1) * share * scenario.weight * weight * below
+    return float(1 + np.abs(gap).max()) / 2
+
+
 def one_feature_ceiling(plan: Plan) -> float:
     """Accuracy of "a certain feature occurs", whatever the query: it is relevant to a few queries only."""
     slots = plan.relevant.shape[1]
@@ -47,15 +69,10 @@ def one_feature_ceiling(plan: Plan) -> float:
 
 def _mixture(plan: Plan, scenario: Scenario, single: bool) -> Iterator[tuple[float, float, float]]:
     """Weight, forced bits and free cells of each way to build a datapoint of a scenario."""
-    two_pairs = plan.relevant.shape[1] == 4
     forced, extra = _chosen_cells(scenario, plan.length, single)
-    missing = min(2, plan.relevant.shape[1]) - sum(scenario.present)
-    others = _other_cells(plan, scenario, single) if two_pairs else [(1.0, 0, (0.0, 0.0))]
-    for chance, blocked, (other_forced, other_extra) in others:
-        low, high = exclusion_range(plan.preset_name, plan.balance, plan.kind, np.array([missing]),
-                                    np.array([blocked]), np.array([scenario.answer and not single]))
-        sizes = np.maximum(np.arange(low[0], high[0] + 1), 0)
-        for size in sizes.tolist():
+    for chance, blocked, (other_forced, other_extra) in _other_cells(plan, scenario, single):
+        sizes = _sizes(plan, scenario, single, blocked)
+        for size in sizes:
             irrelevant, relevant_kept = plan.features - plan.relevant.shape[1], 1.0
             if plan.kind in plan.preset.exclusion_hits_relevant:
                 relevant_kept = 1 - size / plan.features
@@ -64,6 +81,26 @@ def _mixture(plan: Plan, scenario: Scenario, single: bool) -> Iterator[tuple[flo
                 left = float(irrelevant - size)
             cells = plan.length * left + relevant_kept * (extra + other_extra)
             yield chance / len(sizes), forced + other_forced, cells
+
+
+def _exclusions(plan: Plan, scenario: Scenario, single: bool) -> Iterator[tuple[float, int, int]]:
+    """Weight, number of randomly excluded features, and relevant features that are missing or blocked."""
+    for chance, blocked, _ in _other_cells(plan, scenario, single):
+        sizes = _sizes(plan, scenario, single, blocked)
+        for size in sizes:
+            yield chance / len(sizes), size, _missing(plan, scenario) + blocked
+
+
+def _missing(plan: Plan, scenario: Scenario) -> int:
+    return int(min(2, plan.relevant.shape[1])) - sum(scenario.present)
+
+
+def _sizes(plan: Plan, scenario: Scenario, single: bool, blocked: int) -> list[int]:
+    """The equally likely numbers of randomly excluded features."""
+    low, high = exclusion_range(plan.preset_name, plan.balance, plan.kind, np.array([_missing(plan, scenario)]),
+                                np.array([blocked]), np.array([scenario.answer and not single]))
+    found: list[int] = np.maximum(np.arange(low[0], high[0] + 1), 0).tolist()
+    return found
 
 
 def _chosen_cells(scenario: Scenario, length: int, single: bool) -> Cells:
@@ -77,8 +114,10 @@ def _chosen_cells(scenario: Scenario, length: int, single: bool) -> Cells:
 
 
 def _other_cells(plan: Plan, scenario: Scenario, single: bool) -> list[tuple[float, int, Cells]]:
-    """Chance, blocked features and cells of each state of the other pair."""
+    """Chance, blocked features and cells of each state of the other pair, if there is one."""
     length = plan.length
+    if plan.relevant.shape[1] < 4:
+        return [(1.0, 0, (0.0, 0.0))]
     if plan.preset.other_pair == "balanced":
         return [(0.5, 2, (0.0, 0.0)), (0.5, 1, (1.0, 0.0 if single else length - 1.0))]
     if plan.preset.other_pair == "background" or single or (plan.kind == "T5" and not scenario.answer):

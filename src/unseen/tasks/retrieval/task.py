@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field as Option
-from pydantic import model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from unseen.errors import UsageError
 from unseen.randomness import Draws
 from unseen.spec import Field, Spec, Stream, Target
 from unseen.tasks.base import Array, Artefact, Condition, Examples, Judgement, Shortcut, Task
 from unseen.tasks.retrieval.artefacts import task_artefacts
-from unseen.tasks.retrieval.ceilings import bit_count_ceiling, one_feature_ceiling
+from unseen.tasks.retrieval.ceilings import bit_count_ceiling, never_ceiling, one_feature_ceiling
 from unseen.tasks.retrieval.generator import Plan, generate
 from unseen.tasks.retrieval.judge import judge_file
 from unseen.tasks.retrieval.mapping import PAIRS, Table, check_table, draw_released_table, draw_table, shares_feature
@@ -63,8 +64,9 @@ class Retrieval(Task):
         {7} {1, 22} {3}        → no (wrong order)
         {4} {7, 22} {0}        → no (the same token does not count)
 
-    `task_seed` draws the query table, `mapping` replaces it. `distinct_pairs` and `disjoint_within_query` are about
-    tables drawn for `clean` and `paper`; `released` draws one with the measured wrinkles of the published table.
+    `task_seed` draws the query table; `mapping`, a table or the path of a published file, replaces it. `distinct_pairs`
+    and `disjoint_within_query` are about tables drawn for `clean` and `paper`; `released` draws one with the measured
+    wrinkles of the published table.
     """
 
     report_by: ClassVar[tuple[str, ...]] = ("scenario",)
@@ -83,6 +85,14 @@ class Retrieval(Task):
     mapping: Table | None = None
     train_size: Annotated[int, Option(ge=1)] | None = 100_000
     evaluation_size: Annotated[int, Option(ge=1)] | None = 10_000
+
+    @field_validator("mapping", mode="before")
+    @classmethod
+    def _read_mapping(cls, value: object, info: ValidationInfo) -> object:
+        """A published mapping file may be named by its path: what it says enters the config, not where it lies."""
+        if isinstance(value, str | Path) and "features" in info.data and "name" in info.data:
+            return load_mapping(value, info.data["name"].partition("/")[2], info.data["features"])
+        return value
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -185,10 +195,12 @@ class Retrieval(Task):
         unknown = sorted(set(companions) - {"mapping"})
         if unknown:
             raise UsageError(f"{self.name}: examples come with a mapping file at most, not with {', '.join(unknown)}")
-        table = self.table
         if "mapping" in companions:
-            table = load_mapping(companions["mapping"], self.kind, self.features)
-        return judge_file(path, self.kind, table, self.features)
+            return judge_file(path, self.kind, load_mapping(companions["mapping"], self.kind, self.features),
+                              self.features)
+        found = judge_file(path, self.kind, self.table, self.features)
+        own = f" and its own query table (task seed {self.task_seed}); --mapping FILE compares with another"
+        return replace(found, note=own) if self.table and self.mapping is None else found
 
     def ceilings(self, condition: str) -> Mapping[str, float]:
         ceiling = max(bit_count_ceiling(self.plan, self._single_share(condition)), one_feature_ceiling(self.plan))
@@ -202,8 +214,12 @@ class Retrieval(Task):
         )
 
     def artefacts(self, condition: str) -> Sequence[Artefact]:
-        single = self._single_share(condition) == 1
-        return task_artefacts(self.kind, self.preset, self.exclusion_balance, single, self._pairs_share)
+        share = self._single_share(condition)
+        # The released data leave the other pair to chance, which has no closed form.
+        closed = self.preset != "released" or self.kind not in ("T5", "T7")
+        blind = never_ceiling(self.plan, share, only_irrelevant=False) if closed else None
+        never = blind, never_ceiling(self.plan, share, only_irrelevant=True)
+        return task_artefacts(self.kind, self.preset, self.exclusion_balance, share == 1, self._pairs_share, never)
 
     @cached_property
     def _pairs_share(self) -> bool:

@@ -213,17 +213,32 @@ def _shortcut(case: Case, shortcut: Shortcut) -> Verdict:
     return "FAIL" if above else "ok", f"{detail}, ceiling {shortcut.ceiling:.1%}"
 
 
+_PARTS = 20
+
+
 def check_artefacts(case: Case) -> Iterator[tuple[str, Verdict]]:
     """The task's artefacts: absent, declared, or a defect."""
     for artefact in case.task.artefacts(case.condition.name):
         yield f"artefact {artefact.name}", _artefact(case, artefact)
 
 
+def measured(artefact: Artefact, examples: Examples) -> tuple[float, float]:
+    """An artefact's figure, and how far it may lie from absence by tolerance and sampling error.
+
+    The error comes from the spread over parts of the data; five of them, because it is estimated from 20 values.
+    """
+    parts = [artefact.measure(examples[start::_PARTS]) for start in range(_PARTS)]
+    error = float(np.std(parts, ddof=1) / np.sqrt(_PARTS))
+    return float(artefact.measure(examples)), artefact.tolerance + 5 * error
+
+
 def _artefact(case: Case, artefact: Artefact) -> Verdict:
-    found = float(artefact.measure(case.examples))
-    detail = f"{artefact.summary}: {found:.4g}, without it {artefact.absent:.4g} ± {artefact.tolerance:.4g}"
-    if abs(found - artefact.absent) <= artefact.tolerance:
+    found, margin = measured(artefact, case.examples)
+    detail = f"{artefact.summary}: {found:.4g}, without it {artefact.absent:.4g} ± {margin:.2g}"
+    if abs(found - artefact.absent) <= margin:
         return ("shown", f"declared, not seen here: {detail}") if artefact.known else ("ok", f"absent: {detail}")
+    if artefact.known and artefact.at_most is not None and found > artefact.at_most + margin:
+        return "FAIL", f"declared, but at most {artefact.at_most:.4g}: {detail}"
     return ("known", f"declared: {detail}") if artefact.known else ("FAIL", f"not declared: {detail}")
 
 
