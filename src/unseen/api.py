@@ -27,7 +27,7 @@ from unseen.studies.progress import Style
 from unseen.studies.run import Settings, run_cells
 from unseen.studies.store import Store
 from unseen.tasks import task as make_task
-from unseen.tasks.base import Array, DataSeed, Task
+from unseen.tasks.base import Array, Task
 
 Model = str | Config | type[nn.Module]
 
@@ -104,7 +104,7 @@ class Runs:
 
 
 def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, recipe: str | Recipe = "quick",
-          evaluation: Evaluation | None = None, data_seed: DataSeed | None = None, out: str | Path | None = None,
+          evaluation: Evaluation | None = None, data_seed: int | None = None, out: str | Path | None = None,
           stack: int | None = None, device: str = "cpu", progress: Style = "auto", **recipe_options: Any) -> Runs:
     """Train a model on a task, many seeds as one; continues what `out` already holds of the same work.
 

@@ -263,6 +263,7 @@ class Flat(Mine):
     ({"model": nn.Linear(2, 2)}, "nn.Module class"),
     ({"model": nn.Linear}, "needs in_features, out_features"),
     ({"stack": 0}, "stack = 0"),
+    ({"data_seed": "test"}, "data seed 'test'"),
     ({"seeds": 2.5}, "seeds = 2.5"),
     ({"seeds": [1, 1]}, "different"),
     ({"device": "banana"}, "device 'banana'"),

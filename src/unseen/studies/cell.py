@@ -17,7 +17,7 @@ from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build, initialised
 from unseen.spec import Spec
-from unseen.tasks.base import DataSeed, Task
+from unseen.tasks.base import Task
 
 
 class ForeignModel(Config):
@@ -36,12 +36,13 @@ class Cell:
     recipe: Recipe
     evaluation: Evaluation
     seed: int
-    data_seed: DataSeed
+    data_seed: int
 
     def __post_init__(self) -> None:
+        # Never a string: nobody trains on the validation or the test data.
         for what, seed in (("seed", self.seed), ("data seed", self.data_seed)):
-            if isinstance(seed, int) and seed < 0:
-                raise UsageError(f"{what} {seed}: seeds are 0, 1, 2, …")
+            if not isinstance(seed, int) or seed < 0:
+                raise UsageError(f"{what} {seed!r}: seeds are 0, 1, 2, …")
 
     @property
     def work(self) -> dict[str, Any]:

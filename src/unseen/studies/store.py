@@ -31,7 +31,6 @@ from unseen.engine.train import Point
 from unseen.errors import CheckFailed, UsageError
 from unseen.studies.cell import Cell, difference, words
 from unseen.studies.lock import take_lock
-from unseen.tasks.base import DataSeed
 
 SCHEMA = 1
 _OURS = {"checkpoints", "weights", "store.lock", "store.owner"}
@@ -41,7 +40,7 @@ _RECORD = ["seed", "data_seed", "status", "step", "still_learning", "selection",
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE cells (id TEXT PRIMARY KEY, identity TEXT NOT NULL, model TEXT NOT NULL, seed INTEGER NOT NULL,
-    data_seed TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'pending', step INTEGER NOT NULL DEFAULT 0,
+    data_seed INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'pending', step INTEGER NOT NULL DEFAULT 0,
     best_step INTEGER, still_learning INTEGER, note TEXT NOT NULL DEFAULT '');
 CREATE TABLE curves (cell TEXT NOT NULL REFERENCES cells, step INTEGER NOT NULL, condition TEXT NOT NULL,
     metric TEXT NOT NULL, value REAL, PRIMARY KEY (cell, step, condition, metric)) WITHOUT ROWID;
@@ -153,7 +152,7 @@ class Store:
         with self._transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO cells (id, identity, model, seed, data_seed) VALUES (?, ?, ?, ?, ?)",
-                [(c.id, canonical(c.identity), c.model.name, c.seed, str(c.data_seed)) for c in cells])
+                [(c.id, canonical(c.identity), c.model.name, c.seed, c.data_seed) for c in cells])
 
     def commit(self, stack: str, checkpoint: bytes | None, points: Iterable[Point], finished: Mapping[str, Finished],
                steps: Mapping[str, int] | None = None) -> None:
@@ -227,10 +226,10 @@ class Store:
         """The status of every cell, by id."""
         return {row["id"]: row["status"] for row in self._rows("SELECT id, status FROM cells")}
 
-    def seeds(self) -> dict[str, tuple[int, DataSeed]]:
+    def seeds(self) -> dict[str, tuple[int, int]]:
         """(seed, data seed) of every cell, by id."""
         rows = self._rows("SELECT id, seed, data_seed FROM cells")
-        return {r["id"]: (r["seed"], int(r["data_seed"]) if r["data_seed"].isdigit() else r["data_seed"]) for r in rows}
+        return {row["id"]: (row["seed"], row["data_seed"]) for row in rows}
 
     def checkpoints(self) -> Iterator[tuple[str, str, bytes]]:
         """(stack, path, bytes) of every unfinished stack; a damaged file is named, never read as data."""
