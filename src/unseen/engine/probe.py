@@ -17,7 +17,8 @@ def choose_size(job: Job, timed_steps: int = 4) -> int:
     Every size trains a few throw-away steps; the fastest of them counts.
     """
     # All probing members see the data of one data seed: one set is drawn, not one per member.
-    recipe = job.recipe.model_copy(update={"shuffle": False})
+    # It never ends and never validates: only steps are timed.
+    recipe = job.recipe.model_copy(update={"shuffle": False, "steps": 10**9, "validate_every": 10**9})
     feeds = Feeds(job.task, recipe.batch, shuffle=False)
     best, fastest = 1, float("inf")
     for size in sorted({min(c, len(job.members)) for c in CANDIDATES}):

@@ -22,8 +22,8 @@ from unseen.models.layers.tape import CountingTape, Tape
 from unseen.randomness import stream
 from unseen.spec import Target
 
-# What torch raises where vmap can't batch an operation.
-_REFUSALS = (RuntimeError, NotImplementedError)
+_REFUSAL = RuntimeError
+"""What torch raises where vmap can't batch an operation. A real fault is raised again by the member-by-member way."""
 
 
 def load_member(module: nn.Module, state: State) -> nn.Module:
@@ -75,7 +75,7 @@ class Stack:
         before = self.save_buffers()
         try:
             self.losses(inputs, targets, target, seeds=range(len(self)), step=0)
-        except _REFUSALS:
+        except _REFUSAL:
             self.together = False
         self.buffers = before
 
@@ -107,7 +107,7 @@ class Stack:
         if self.together:
             try:
                 return self._predict_together(inputs, wanted)
-            except _REFUSALS:
+            except _REFUSAL:
                 self.together = False
         tapes = [Tape(wanted=wanted) for _ in range(len(self))]
         parts = [self._call(*self._views(s), dict(inputs), tape) for s, tape in enumerate(tapes)]
