@@ -13,7 +13,6 @@ from torch import nn
 
 from unseen.engine.checkpoint import pack, unpack
 from unseen.engine.feed import Feed
-from unseen.engine.probe import choose_size
 from unseen.engine.stack import Stack
 from unseen.engine.train import Trainer
 from unseen.errors import CheckFailed, UsageError
@@ -93,23 +92,6 @@ def test_a_diverging_member_ends_with_its_step() -> None:
 def test_members_of_a_stack_share_their_shape() -> None:
     with pytest.raises(UsageError, match="may differ only in"):
         replace(job([0]), members=(job([0], batch=10).members[0], job([1], batch=20).members[0]))
-
-
-@pytest.mark.parametrize(("per_step", "per_member", "best"), [(10.0, 1.0, 20), (0.0, 1.0, 1), (0.1, 1.0, 5)])
-def test_the_probe_chooses_the_size_with_the_least_time_per_member(
-        monkeypatch: pytest.MonkeyPatch, per_step: float, per_member: float, best: int) -> None:
-    """A machine on which a step costs so much, and so much more for every member."""
-    from unseen.engine import probe
-
-    clock = [0.0]
-
-    def advance(self: Trainer, steps: int) -> list[object]:
-        clock[0] += steps * (per_step + per_member * len(self.running))
-        return []
-
-    monkeypatch.setattr(Trainer, "advance", advance)
-    monkeypatch.setattr(probe.time, "perf_counter", lambda: clock[0])
-    assert choose_size(job(range(30))) == best
 
 
 class Library(nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,8 @@ from unseen.engine.loss import loss
 from unseen.engine.recipe import Evaluation
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import accuracy, accuracy_by
+from unseen.metrics.analyses import ANALYSES, Analysis
+from unseen.metrics.traces import Trace
 from unseen.spec import Spec
 from unseen.tasks.base import Array, DataSeed, Examples, Task
 
@@ -64,17 +66,48 @@ def conditions(task: Task, evaluation: Evaluation) -> list[str]:
 
 
 def evaluate(stack: Stack, task: Task, evaluation: Evaluation) -> list[list[Measure]]:
-    """The measures of every member on the test data of every condition."""
+    """The measures of every member on the test data of every condition; `left_out` says which analyses are missing."""
     rows: list[list[Measure]] = [[] for _ in range(len(stack))]
     for condition in conditions(task, evaluation):
         examples = draw(task, condition, evaluation.examples, "test")
-        predicted = predictions(stack, examples, task.spec)["prediction"]
+        analyses = {name: ANALYSES[name] for name in evaluation.analyses
+                    if task.name in ANALYSES[name].tasks and condition == ANALYSES[name].condition}
+        traces = predictions(stack, examples, task.spec, _needs(analyses))
+        predicted = traces["prediction"]
         losses = member_losses(predicted, examples.targets, task.spec)
         for member, found in enumerate(rows):
             found.append(Measure(condition, "", "", "loss", losses[member], float("nan"), len(examples)))
             if task.spec.target.kind != "real":
                 found.extend(_accuracies(predicted[member], examples, task, condition))
+            found.extend(_summaries({k: v[member] for k, v in traces.items()}, examples, analyses, condition))
     return rows
+
+
+def left_out(stack: Stack, task: Task, evaluation: Evaluation) -> list[str]:
+    """The analyses asked for that leave no measures here, each with the reason."""
+    analyses, covered = {name: ANALYSES[name] for name in evaluation.analyses}, conditions(task, evaluation)
+    needs, reasons = _needs(analyses), dict[str, str]()
+    kept = predictions(stack, draw(task, covered[0], 1, "test"), task.spec, needs) if needs else {}
+    for name, analysis in analyses.items():
+        missing = [need for need in analysis.needs or () if need not in kept]
+        if missing:
+            reasons[name] = f"the model keeps no {', '.join(missing)}"
+        if analysis.condition not in covered:
+            reasons[name] = f"the evaluation does not cover {analysis.condition}"
+        if task.name not in analysis.tasks:
+            reasons[name] = f"it is about {', '.join(analysis.tasks)}"
+    return [f"{name} left out: {reason}" for name, reason in reasons.items()]
+
+
+def _needs(analyses: Mapping[str, Analysis]) -> list[str]:
+    return sorted({need for analysis in analyses.values() for need in analysis.needs or ()})
+
+
+def _summaries(trace: Trace, examples: Examples, analyses: Mapping[str, Analysis], condition: str) -> list[Measure]:
+    """What the analyses leave of one member; nothing of one that reads what the model does not keep."""
+    return [Measure(condition, factor, level, f"{name}/{measure}", value, float("nan"), n)
+            for name, analysis in analyses.items() if trace.keys() >= set(analysis.needs or ())
+            for factor, level, measure, value, n in analysis.summarise(trace, examples.targets, examples.factors)]
 
 
 def _accuracies(predicted: Array, examples: Examples, task: Task, condition: str) -> list[Measure]:

@@ -1,36 +1,85 @@
-"""How many members to stack: tried, not guessed. Only the time depends on the answer."""
+"""How long a step takes in stacks of several sizes: tried, not guessed. Only the time depends on the answer."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from unseen.engine.feed import Feeds
+import numpy as np
+
+from unseen.engine.feed import Batch, Feeds
 from unseen.engine.train import Job, Member, Trainer
+from unseen.tasks.base import DataSeed, Task
 
 CANDIDATES = (1, 5, 10, 20)
+_TIMED, _WARM = 4, 1
+"""Steps that are timed at each size, after some that are not."""
 
 
-def choose_size(job: Job, timed_steps: int = 4) -> int:
-    """The stack size with the least time per member, among the candidates that the number of members allows.
+def sizes(members: int) -> list[int]:
+    """The candidates that so many members allow.
 
-    Every size trains a few throw-away steps; the fastest of them counts.
+    >>> sizes(7)
+    [1, 5, 7]
     """
-    # All probing members see the data of one data seed: one set is drawn, not one per member.
-    # It never ends and never validates: only steps are timed.
-    recipe = job.recipe.model_copy(update={"shuffle": False, "steps": 10**9, "validate_every": 10**9})
-    feeds = Feeds(job.task, recipe.batch, shuffle=False)
-    best, fastest = 1, float("inf")
-    for size in sorted({min(c, len(job.members)) for c in CANDIDATES}):
-        members = tuple(Member(str(i), i, job.members[0].data_seed, recipe) for i in range(size))
-        trainer = Trainer(replace(job, members=members), feeds=feeds)
-        times = []
-        for _ in range(1 + timed_steps):
-            began = time.perf_counter()
-            trainer.advance(steps=1)
-            times.append(time.perf_counter() - began)
-        each = min(times[1:]) / size
-        # A larger stack must earn its memory: a near tie goes to the smaller one.
-        if each < 0.95 * fastest:
-            best, fastest = size, each
+    return sorted({min(size, members) for size in CANDIDATES})
+
+
+def time_sizes(job: Job, tried: Iterable[int], seconds: float = math.inf) -> dict[int, float]:
+    """Seconds per member and step at each size, the smallest first; those that would not end in time are left out.
+
+    Every size trains a few throw-away steps on one drawn batch; the fastest of them counts. On a CPU it is this
+    process's time that is measured, so that a busy machine disturbs little. The smallest size is always tried.
+    """
+    deadline = time.perf_counter() + seconds
+    clock = time.process_time if job.device == "cpu" else time.perf_counter
+    # It never ends, never validates and never diverges: only steps are timed.
+    recipe = job.recipe.model_copy(update={"steps": 10**9, "validate_every": 10**9, "learning_rate": 1e-9})
+    feeds, found = _OneBatch(job.task, recipe.batch), dict[int, float]()
+    for size in sorted(tried):
+        expected = (_WARM + _TIMED) * size * min(found.values(), default=0.0)
+        if found and time.perf_counter() + expected > deadline:
+            break
+        members = tuple(Member(str(i), i, i, recipe) for i in range(size))
+        found[size] = _fastest(Trainer(replace(job, members=members), feeds=feeds), clock, deadline) / size
+    return found
+
+
+def best_size(times: Mapping[int, float]) -> int:
+    """The size with the least time per member. A larger one must earn its memory: near ties go to the smaller.
+
+    >>> best_size({1: 0.0100, 5: 0.0060, 10: 0.0059})
+    5
+    """
+    best = min(times)
+    for size in sorted(times):
+        if times[size] < 0.95 * times[best]:
+            best = size
     return best
+
+
+def _fastest(trainer: Trainer, clock: Callable[[], float], deadline: float) -> float:
+    times: list[float] = []
+    while len(times) <= _WARM or (len(times) < _WARM + _TIMED and time.perf_counter() < deadline):
+        began = clock()
+        trainer.advance(steps=1)
+        times.append(clock() - began)
+    return min(times[_WARM:])
+
+
+class _OneBatch(Feeds):
+    """The same batch for every member at every step: a whole training set takes longer to draw than a probe."""
+
+    def __init__(self, task: Task, batch: int) -> None:
+        super().__init__(task, batch, shuffle=False)
+        held = min(batch, task.size("train") or batch)
+        drawn = task.sample("train", held)
+        self._own, self._index = Batch(drawn.inputs, drawn.targets), np.arange(batch) % held
+
+    def batch(self, step: int, data_seeds: Sequence[DataSeed]) -> Batch:
+        """One copy per member, stacked along a leading axis."""
+        parts = [self._own.take(self._index) for _ in data_seeds]
+        return Batch({k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs},
+                     np.stack([p.targets for p in parts]))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator
 
 from unseen.config import Config
 from unseen.errors import UsageError, nearest
+from unseen.metrics.analyses import ANALYSES
 
 
 class Recipe(Config):
@@ -30,11 +31,24 @@ class Recipe(Config):
 
 
 class Evaluation(Config):
-    """Which conditions, and how many examples of each. No conditions named: all but `train`."""
+    """Which conditions, how many examples of each, and which analyses. No conditions named: all but `train`.
+
+    An analysis (`R7`) leaves measures like `R7/positive` on the condition it is about, where the evaluation covers it.
+    """
 
     name: str = "standard"
     conditions: tuple[str, ...] = ()
     examples: PositiveInt = 10_000
+    analyses: tuple[str, ...] = ()
+
+    @field_validator("analyses")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """In the table's order and each once, so that the same work has the same id."""
+        for name in names:
+            if name not in ANALYSES:
+                raise ValueError(f"unknown analysis '{name}'. {nearest(name, ANALYSES)}")
+        return tuple(name for name in ANALYSES if name in names)
 
 
 RECIPES: dict[str, dict[str, Any]] = {

@@ -72,13 +72,14 @@ class Point:
 
 @dataclass
 class Progress:
-    """How far one member is, and its best validation so far."""
+    """How far one member is, its validations (`scores`: the larger the better) and the best of them so far."""
 
     ending: Ending = "running"
     step: int = 0
     best: float = -math.inf
     best_step: int = 0
     worse: int = 0
+    scores: list[float] = field(default_factory=list)
     loss_sum: float = 0.0
     loss_steps: int = 0
     seconds: float = 0.0
@@ -92,6 +93,11 @@ class Checkpoint:
     step: int
     progress: dict[str, dict[str, Any]]
     tensors: dict[str, Tensor] = field(default_factory=dict)
+
+    def only(self, key: str) -> Checkpoint:
+        """The part of one member, from which it goes on alone."""
+        own = {name: value for name, value in self.tensors.items() if name.startswith(f"{key}/")}
+        return Checkpoint(self.step, {key: self.progress[key]}, own)
 
 
 class Trainer:
@@ -194,6 +200,7 @@ class Trainer:
             points += [Point(member.key, self.step, task.validation, k, v) for k, v in found.items()]
             now.loss_sum, now.loss_steps = 0.0, 0
             score = found.get("accuracy", -losses[i])
+            now.scores.append(score)
             now.worse += 1
             if score > now.best:
                 now.best, now.best_step, now.worse = score, self.step, 0
@@ -259,5 +266,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from unseen.errors import UsageError
 from unseen.metrics.accuracy import accuracy_by, right
@@ -133,7 +132,9 @@ def _correlate(points: pd.DataFrame) -> tuple[float, float, int]:
     position, value = points["position"].to_numpy(np.float64), points["value"].to_numpy(np.float64)
     if len(points) < 3 or np.ptp(position) == 0 or np.ptp(value) == 0:
         return math.nan, math.nan, len(points)
-    found = stats.pearsonr(position, value)
+    from scipy.stats import pearsonr  # inside, because importing it takes most of a second
+
+    found = pearsonr(position, value)
     return float(found.statistic), float(found.pvalue), len(points)
 
 
