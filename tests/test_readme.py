@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the two set-up commands stand for here. `make test` is what is running now; the demo is run small.
 SETUP = {
-    "make demo": [sys.executable, str(ROOT / "examples" / "quickstart.py"), "--out", "demo", "--seeds", "3",
-                  "--steps", "20"],
+    "make demo": [sys.executable, str(ROOT / "examples" / "quickstart.py"), "--out", "demo", "--scale",
+                  "smoke"],
     "make test": [sys.executable, "-m", "pytest", "--version"],
 }
 

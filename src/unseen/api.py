@@ -1,4 +1,4 @@
-"""The Python face: train, evaluate, results."""
+"""The Python face: train, evaluate, run, results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from torch import nn
@@ -21,11 +21,14 @@ from unseen.engine.recipe import Evaluation, Recipe, deviations
 from unseen.engine.recipe import recipe as make_recipe
 from unseen.engine.stack import Stack, load_member
 from unseen.engine.train import one_thread
-from unseen.errors import UsageError, nearest
-from unseen.studies.cell import Cell, build_model, model_config
+from unseen.errors import CheckFailed, UsageError, nearest
+from unseen.studies.cell import Cell, build_model, model_config, words
 from unseen.studies.progress import Style
-from unseen.studies.run import Settings, run_cells
+from unseen.studies.run import Settings, run_entries
+from unseen.studies.slice import Keep
 from unseen.studies.store import Store
+from unseen.studies.study import Entry, Study
+from unseen.studies.study import study as find_study
 from unseen.tasks import task as make_task
 from unseen.tasks.base import Array, Task
 
@@ -123,17 +126,48 @@ def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, rec
     numbers = _seeds(seeds)
     evaluation = evaluation or Evaluation()
     cells = [Cell(task, options, used, evaluation, s, s if data_seed is None else data_seed) for s in numbers]
-    if stack is not None and stack < 1:
-        raise UsageError(f"stack = {stack}: give a positive number of seeds to train as one")
+    _check_counts(stack=stack)
     # Whatever can be refused is refused before anything is written.
     module = build_model(options, task.spec, numbers[0], cls)
     evaluating.conditions(task, evaluation)
     _try_forward(module, task, device)
     keep_alive = tempfile.TemporaryDirectory(prefix="unseen-") if out is None else None
     path = Path(keep_alive.name if keep_alive is not None else str(out))
+    own_data = all(c.data_seed == c.seed for c in cells)
     with Store.write(path) as store:
-        run_cells(cells, store, Settings(size=stack, device=device, progress=progress, cls=cls))
+        store.claim({**cells[0].work, "data_seed": "own" if own_data else cells[0].data_seed})
+        run_entries([Entry({}, c) for c in cells], store,
+                    Settings(size=stack, device=device, progress=progress, cls=cls),
+                    title=f"{words(task.options())} · {words(options.options())}")
+        failed = store.failures()
+    if len(failed):
+        raise CheckFailed(f"{len(failed)} of {len(cells)} runs failed: {failed.cause[0]}. The others are in {path}")
     return Runs(cells, path, cls, keep_alive)
+
+
+def run(study: Study | str, out: str | Path, *, scale: str | None = None, seeds: int | Iterable[int] | None = None,
+        workers: int | None = None, executor: Literal["inline", "local", "ray"] = "local",
+        address: str | None = None, keep: Keep = "none", retry_failed: bool = False, discard_damaged: bool = False,
+        stack: int | None = None, slice_seconds: float = 60.0, progress: Style = "auto") -> pd.DataFrame:
+    """Run a study of the catalogue, or of a YAML or Python file, into a directory; returns its records.
+
+    What the directory already holds of it is kept: after any crash the same call goes on. `seeds` replaces the
+    study's own, and a larger `scale` or more seeds extend what is there. `executor` is `local` (worker processes, one
+    per core), `ray` (a cluster at `address`, or one it starts), or `inline` (this process). `keep` says whose weights
+    are kept: none, best, all. Cells that failed stay so unless `retry_failed`; see `unseen results DIR --failures`.
+
+        unseen.run("quickstart", out="demo")
+    """
+    found = find_study(study) if isinstance(study, str) else study
+    chosen = found.default_scale if scale is None else scale
+    entries = found.entries(chosen, None if seeds is None else _seeds(seeds))
+    settings = Settings(executor, workers, address, stack, slice_seconds, keep, progress=progress,
+                        retry_failed=retry_failed, discard_damaged=discard_damaged)
+    _check_counts(workers=workers, stack=stack)
+    with Store.write(out) as store:
+        store.claim({"study": f"{found.name}@{found.version}"})
+        run_entries(entries, store, settings, f"{found.name} {chosen}", chosen)
+        return store.records()
 
 
 def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = (),
@@ -161,6 +195,12 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
     if not numbers or len(set(numbers)) != len(numbers):
         raise UsageError(f"seeds = {seeds!r}: give a positive number, or different whole numbers")
     return numbers
+
+
+def _check_counts(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise UsageError(f"{name} = {count}: give a positive number")
 
 
 def _check_selection(selection: str) -> None:
@@ -198,5 +238,3 @@ def _offered(stack: Stack, task: Task, keep: Sequence[str] | None) -> list[str]:
 
 def _only(table: pd.DataFrame, ids: set[str]) -> pd.DataFrame:
     return table[table["cell"].isin(ids)].reset_index(drop=True)
-
-

@@ -66,11 +66,9 @@ def test_more_seeds_leave_the_old_rows_as_they_are(undisturbed: Path, tmp_path: 
 SCRIPT = """
 import sys, unseen
 task = unseen.task("retrieval/T1", length=5, train_size=500, evaluation_size=300)
-from unseen.studies import run
-settings = run.Settings
-run.Settings = lambda **k: settings(**{**k, "slice_seconds": 0.02})
 import unseen.api
-unseen.api.Settings = run.Settings
+from unseen.studies.run import Settings
+unseen.api.Settings = lambda **k: Settings(**{**k, "slice_seconds": 0.02})
 unseen.train(task, "retrieval-transformer", seeds=3, out=sys.argv[1], steps=40, batch=10, validate_every=10,
              validation_examples=100, progress="none", stack=3)
 """

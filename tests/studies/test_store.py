@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from unseen.config import canonical, digest
 from unseen.engine.evaluate import Measure
 from unseen.engine.recipe import Evaluation, recipe
 from unseen.engine.train import Point
 from unseen.errors import CheckFailed, UsageError
 from unseen.models import options
-from unseen.studies.cell import Cell
-from unseen.studies.store import Finished, Store
+from unseen.studies.cell import Cell, rebuild
+from unseen.studies.slice import Finished, Outcome, Span
+from unseen.studies.store import Store
+from unseen.studies.study import Entry
 from unseen.tasks import task
 
 
@@ -27,9 +31,20 @@ def finished() -> Finished:
     return Finished("finished", 10, 5, False, "", {"last": [measure], "best": [measure]}, {"last": b"weights"}, {})
 
 
+def enter(store: Store, *cells: Cell) -> None:
+    store.add([Entry({}, c) for c in cells])
+
+
+def span(begin: int, end: int) -> Span:
+    return Span(begin, end, 0.5, 0.4, "here:1")
+
+
 def test_ids_are_made_of_what_differs_from_the_defaults() -> None:
     assert cell().id == cell().id
-    assert cell().identity["recipe"] == {"name": "quick", "version": 1}
+    assert cell().work["recipe"] == {"name": "quick", "version": 1}
+    said = json.loads(cell().identity)
+    assert cell().id == digest(said) and canonical(said) == cell().identity
+    assert rebuild(cell(3, steps=5).identity) == cell(3, steps=5)
     assert len({cell().id, cell(1).id, cell(steps=5).id}) == 3
     assert cell().id == "29671943c10067fc"
 
@@ -38,14 +53,16 @@ def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
     one = cell()
     with Store.write(tmp_path / "s") as store:
         store.claim(one.work)
-        store.add([one])
-        store.commit("stack", b"checkpoint", [Point(one.id, 5, "train", "loss", 0.5)], {})
-        assert [(stack, data) for stack, _, data in store.checkpoints()] == [("stack", b"checkpoint")]
-        store.commit("stack", None, [Point(one.id, 10, "train", "loss", 0.25)], {one.id: finished()})
+        enter(store, one)
+        first, last = [Point(one.id, step, "train", "loss", 2.5 / step) for step in (5, 10)]
+        store.commit("stack", [one.id], Outcome(1, b"checkpoint", [first], {one.id: span(0, 5)}))
+        assert list(store.checkpoints()) == [("stack", [one.id], b"checkpoint")]
+        store.commit("stack", [one.id], Outcome(2, None, [last], {one.id: span(5, 10)}, {one.id: finished()}))
         assert list((tmp_path / "s" / "checkpoints").iterdir()) == []
     with Store.read(tmp_path / "s") as store:
         assert store.status() == {one.id: "finished"}
         assert store.curves().value.tolist() == [0.5, 0.25]
+        assert store.spans()[["begin", "end"]].to_numpy().tolist() == [[0, 5], [5, 10]]
         records = store.records()
         assert records.selection.tolist() == ["best", "last"]
         assert set(records.task) == {"retrieval/T1"}
@@ -80,15 +97,15 @@ def test_a_second_writer_is_refused_with_the_owner(tmp_path: Path) -> None:
 
 def test_reading_goes_on_while_somebody_writes(tmp_path: Path) -> None:
     with Store.write(tmp_path / "s") as store:
-        store.add([cell()])
+        enter(store, cell())
         with Store.read(tmp_path / "s") as reader:
             assert list(reader.status().values()) == ["pending"]
 
 
 def test_damage_is_noticed_and_named(tmp_path: Path) -> None:
     with Store.write(tmp_path / "s") as store:
-        store.add([cell()])
-        store.commit("stack", b"checkpoint", [], {})
+        enter(store, cell())
+        store.commit("stack", [cell().id], Outcome(1, b"checkpoint"))
         (file,) = (tmp_path / "s" / "checkpoints").iterdir()
         file.write_bytes(b"check")
         with pytest.raises(CheckFailed, match=f"{file.name} is damaged"):
@@ -109,7 +126,7 @@ def test_a_store_of_another_schema_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "s" / "store.sqlite")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(UsageError, match="schema 99"):
+    with pytest.raises(UsageError, match=r"newer release of Unseen \(its schema is 99"):
         Store.read(tmp_path / "s")
 
 
@@ -136,7 +153,7 @@ def test_a_store_killed_while_being_made_is_made_again(tmp_path: Path) -> None:
 def test_a_damaged_page_is_one_line(tmp_path: Path) -> None:
     with Store.write(tmp_path / "s") as store:
         store.claim(cell().work)
-        store.add([cell(s) for s in range(50)])
+        enter(store, *(cell(s) for s in range(50)))
     file = tmp_path / "s" / "store.sqlite"
     data = bytearray(file.read_bytes())
     for page in range(1, len(data) // 4096):
@@ -151,9 +168,10 @@ def test_what_ended_is_not_written_again(tmp_path: Path) -> None:
 
     one = cell()
     with Store.write(tmp_path / "s") as store:
-        store.add([one])
-        store.commit("stack", None, [], {one.id: finished()})
-        store.commit("stack", None, [], {one.id: replace(finished(), step=99, weights={"last": b"others"})})
+        enter(store, one)
+        other = replace(finished(), step=99, weights={"last": b"others"})
+        store.commit("stack", [one.id], Outcome(1, finished={one.id: finished()}))
+        store.commit("stack", [one.id], Outcome(2, spans={one.id: span(0, 99)}, finished={one.id: other}))
         assert store.cells().step.tolist() == [10]
         assert store.weights(one.id, "last")[1] == b"weights"
 
@@ -164,14 +182,15 @@ def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
     import sys
 
     with Store.write(tmp_path / "s") as store:
-        store.add([cell()])
+        enter(store, cell())
     script = """
 import resource, signal, sys
+from unseen.studies.slice import Outcome
 from unseen.studies.store import Store
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 with Store.write(sys.argv[1]) as store:
-    store.commit("stack", b"x" * 1_000_000, [], {})
+    store.commit("stack", list(store.status()), Outcome(1, b"x" * 1_000_000))
 """
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], capture_output=True, text=True)
     assert "CheckFailed" in done.stderr.splitlines()[-1] and "can't be written: File too large" in done.stderr

@@ -7,7 +7,21 @@ import traceback
 
 import typer
 
-from unseen.cli import bench, doctor, models, results, show, tasks, train, verify
+from unseen.cli import (
+    bench,
+    claims,
+    doctor,
+    merge,
+    models,
+    plan,
+    results,
+    run,
+    show,
+    studies,
+    tasks,
+    train,
+    verify,
+)
 from unseen.errors import CheckFailed, UsageError
 
 app = typer.Typer(
@@ -28,10 +42,15 @@ def _options(debug: bool = typer.Option(False, "--debug", help="Show the traceba
 
 app.command("tasks")(tasks.tasks)
 app.command("models")(models.models)
+app.command("studies")(studies.studies)
 app.command("show")(show.show)
 app.command("verify")(verify.verify)
 app.command("train")(train.train)
+app.command("plan")(plan.plan)
+app.command("run")(run.run)
 app.command("results")(results.results)
+app.command("claims")(claims.claims)
+app.command("merge")(merge.merge)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
 

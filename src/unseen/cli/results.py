@@ -25,26 +25,31 @@ class Format(StrEnum):
 
 
 def results(
-    directory: Annotated[Path, typer.Argument(help="A directory that `train` wrote.")],
+    directory: Annotated[Path, typer.Argument(help="A directory that `train` or `run` wrote.")],
     format: Annotated[Format, typer.Option(help="table: a summary; the others: every record.")] = Format.table,
     curves: Annotated[bool, typer.Option("--curves", help="The learning curves instead of the records.")] = False,
+    cells: Annotated[bool, typer.Option("--cells", help="One row per run: how far it is, how it ended.")] = False,
+    failures: Annotated[bool, typer.Option("--failures", help="What failed and why, with tracebacks.")] = False,
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing (needed for parquet).")] = None,
 ) -> None:
-    """Print what finished runs left behind.
+    """Print what runs left behind; it may be asked while they are going on.
 
     Examples:
 
     unseen results runs/t1
 
     unseen results runs/t1 --format csv --out t1.csv
-    """
-    from unseen.studies.store import Store
 
-    if format is Format.table and not curves:
-        write(summary(directory), out)
+    unseen results runs/table2 --failures
+    """
+    asked = {"curves": curves, "cells": cells, "failures": failures}
+    if sum(asked.values()) > 1:
+        raise UsageError("--curves, --cells and --failures are different tables; give one of them")
+    what = next((name for name, chosen in asked.items() if chosen), "records")
+    if format is Format.table and what in ("records", "failures"):
+        write(_failures(directory) if failures else _summary(directory), out)
         return
-    with Store.read(directory) as store:
-        table = store.curves() if curves else store.records()
+    table = _frame(directory, what)
     if format is Format.parquet:
         _parquet(table, out)
         return
@@ -53,51 +58,37 @@ def results(
     write(texts[format](), out)
 
 
-def summary(directory: Path) -> str:
-    """Accuracy (or loss) of every seed under both selection rules, with the mean and its interval."""
-    from unseen.studies.cell import words
+def _summary(directory: Path) -> str:
+    from unseen.cli.summary import summary
+
+    return summary(directory)
+
+
+def _frame(directory: Path, what: str) -> pd.DataFrame:
     from unseen.studies.store import Store
+    from unseen.studies.tables import cells_table
 
     with Store.read(directory) as store:
-        records, cells, work = store.records(), store.cells(), store.work
-    task, model = work.get("task", {}), work.get("model", {})
-    lines = [f"{words(task)} · {words(model)} · recipe {words(work.get('recipe', {}))}"]
-    metric = "accuracy" if (records.metric == "accuracy").any() else "loss"
-    whole = records[(records.factor == "") & (records.metric == metric)]
-    for (condition, selection), rows in whole.groupby(["condition", "selection"]):
-        lines.append(_line(f"{condition} {metric}, {selection} weights", rows))
-    pending = int((cells.status == "pending").sum())
-    ended = cells.status.isin(["finished", "stopped"])
-    covered = "initialisation and data" if work.get("data_seed") == "own" else "initialisation, on one data set"
-    notes = [f"{pending} of {len(cells)} runs have not ended" if pending else "",
-             _seeds(cells, cells.status == "diverged", "diverged"),
-             _seeds(cells, cells.still_learning == 1, "still learning at the end"),
-             _seeds(cells, ended & cells.still_learning.isna(), "too few validations to tell whether still learning"),
-             f"intervals: 95 %, bootstrap over seeds ({covered})"
-             + ("; indicative, fewer than 10 seeds" if ended.sum() < 10 else "") if ended.sum() >= 3 else ""]
-    return "\n".join(lines + [note for note in notes if note])
+        if what == "cells":
+            return cells_table(store.entries())
+        frames = {"records": store.records, "curves": store.curves, "failures": store.failures}
+        return frames[what]()
 
 
-def _line(title: str, rows: pd.DataFrame) -> str:
-    import numpy as np
+def _failures(directory: Path) -> str:
+    from unseen.studies.store import Store
+    from unseen.studies.tables import cells_table
 
-    from unseen.randomness import stream
-    from unseen.stats import bootstrap
-
-    rows = rows.sort_values(["seed", "data_seed"])
-    values = rows.value.to_numpy(float)
-    whole = values[np.isfinite(values)]
-    interval = bootstrap(whole, generator=stream("interval", title).block(), covers="seeds")
-    spread = f" [{interval.low:.3f}, {interval.high:.3f}]" if len(whole) >= 3 else ""
-    each = " ".join(f"{v:.3f}" for v in values)
-    mean = f"{whole.mean():.3f}" if len(whole) else "none"
-    left_out = f" ({len(values) - len(whole)} not finite, left out)" if len(whole) < len(values) else ""
-    return f"{title}: {mean}{spread} over {len(whole)} seeds{left_out}: {each}"
-
-
-def _seeds(cells: pd.DataFrame, chosen: pd.Series, what: str) -> str:
-    seeds = ", ".join(map(str, cells[chosen].seed))
-    return f"{what}: seed {seeds}" if seeds else ""
+    with Store.read(directory) as store:
+        failures, cells = store.failures(), cells_table(store.entries()).set_index("cell")
+    if not len(failures):
+        return "no cell has failed"
+    lines = []
+    for row in failures.itertuples():
+        cell = cells.loc[[row.cell]].iloc[0]
+        lines += [f"{cell.task} {cell.task_options} · {cell.model} {cell.model_options} · seed {cell.seed}, "
+                  f"after step {row.step}: {row.cause}", str(row.traceback)]
+    return "\n".join(lines)
 
 
 def _parquet(table: pd.DataFrame, out: Path | None) -> None:

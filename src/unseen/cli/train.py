@@ -45,7 +45,7 @@ def train(
     if steps is not None:
         given["recipe"]["steps"] = steps
     found, options = make_task(task, **given["task"]), make_model(model, **given["model"])
-    used, numbers = make_recipe(recipe, **given["recipe"]), _seeds(seeds)
+    used, numbers = make_recipe(recipe, **given["recipe"]), seed_numbers(seeds)
 
     from unseen.api import train as run
     from unseen.studies.run import Interrupted
@@ -56,7 +56,7 @@ def train(
         typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None
 
-    from unseen.cli.results import summary
+    from unseen.cli.summary import summary
 
     typer.echo(summary(out))
     if runs.deviations:
@@ -64,7 +64,8 @@ def train(
     typer.echo(f"all records: unseen results {out}", err=True)
 
 
-def _seeds(text: str) -> list[int]:
+def seed_numbers(text: str) -> list[int]:
+    """The seeds behind `--seeds 5` or `--seeds 0,3,7`."""
     try:
         if "," in text:
             return [int(part) for part in text.split(",")]

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
-from unseen.config import Config, digest
+from unseen.config import Config, canonical, digest
 from unseen.engine.recipe import Evaluation, Recipe
 from unseen.errors import UsageError
 from unseen.models import options
-from unseen.models.build import build, initialised
 from unseen.spec import Spec
+from unseen.tasks import task
 from unseen.tasks.base import Task
+
+if TYPE_CHECKING:  # to describe a cell, or to read one from a store, is not to load torch
+    from torch import nn
+
+PARTS = ("task", "model", "recipe", "evaluation")
+_TEXTS: dict[tuple[type[Config], str], str] = {}
 
 
 class ForeignModel(Config):
@@ -47,18 +53,40 @@ class Cell:
     @property
     def work(self) -> dict[str, Any]:
         """What the cell does, whatever its seeds."""
-        return {"task": self.task.identity(), "model": self.model.identity(),
-                "recipe": self.recipe.identity(), "evaluation": self.evaluation.identity()}
+        return {part: json.loads(_text_of(getattr(self, part))) for part in PARTS}
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Everything that makes the cell what it is, and nothing else."""
-        return {**self.work, "seed": self.seed, "data_seed": self.data_seed}
+    @cached_property
+    def identity(self) -> str:
+        """Everything that makes the cell what it is, and nothing else, as canonical JSON."""
+        whole = {part: _text_of(getattr(self, part)) for part in PARTS}
+        whole |= {"seed": str(self.seed), "data_seed": str(self.data_seed)}
+        return "{" + ",".join(f'"{part}":{whole[part]}' for part in sorted(whole)) + "}"
 
-    @property
+    @cached_property
     def id(self) -> str:
         """The first 16 hex digits of the SHA-256 of the identity."""
-        return digest(self.identity)
+        return hashlib.sha256(self.identity.encode()).hexdigest()[:16]
+
+
+def rebuild(identity: str) -> Cell:
+    """The cell of an identity, as a store keeps it; refused where this release would make another cell of it."""
+    said = json.loads(identity)
+    given = {part: {k: v for k, v in said[part].items() if k != "version"} for part in PARTS}
+    model = ForeignModel.parse(given["model"]) if "source" in given["model"] else options(**given["model"])
+    cell = Cell(task(**given["task"]), model, Recipe.parse(given["recipe"]), Evaluation.parse(given["evaluation"]),
+                said["seed"], said["data_seed"])
+    if cell.identity != identity:
+        raise UsageError(f"{words(said['task'])} · {words(said['model'])} was made by another release of Unseen "
+                         f"({difference(said, json.loads(cell.identity))}); use that release to go on with it")
+    return cell
+
+
+def _text_of(part: Config) -> str:
+    """The canonical identity of a part. Thousands of cells share few parts, so it is made once for each."""
+    key = (type(part), part.model_dump_json())
+    if key not in _TEXTS:
+        _TEXTS[key] = canonical(part.identity())
+    return _TEXTS[key]
 
 
 def words(options: Mapping[str, Any]) -> str:
@@ -91,6 +119,8 @@ def model_config(model: str | Config | type[nn.Module]) -> Config:
         return model
     if isinstance(model, str):
         return options(model)
+    from torch import nn
+
     if not (isinstance(model, type) and issubclass(model, nn.Module)):
         raise UsageError(f"model = {model!r}: give a registered name, options from unseen.model(…), or an nn.Module "
                          "class (not an instance: every seed builds its own)")
@@ -119,6 +149,8 @@ def _constant(value: object) -> str:
 def build_model(model: Config, spec: Spec, seed: int, cls: type[nn.Module] | None = None) -> nn.Module:
     """A freshly initialised module: a registered one, or one of a user's class, made as `cls(spec)` if it needs an
     argument and as `cls()` if not."""
+    from unseen.models.build import build, initialised
+
     if not isinstance(model, ForeignModel):
         return build(model, spec, seed)
     if cls is None:

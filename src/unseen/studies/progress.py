@@ -1,50 +1,156 @@
-"""Progress of long work: a bar on a terminal, plain lines elsewhere, or nothing."""
+"""Progress of long work: bars on a terminal, plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Literal, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
+from unseen.studies.cell import Cell, words
+from unseen.studies.slice import Outcome, Tick
+
 Style = Literal["auto", "lines", "none"]
+EVERY = 10.0
+"""Seconds between two plain lines."""
 
 
 class Progress:
-    """Counts steps of all members together, and says how the newest validations look."""
+    """How far all cells are together, each stack under way, the rate, the time left, the failures.
 
-    def __init__(self, title: str, total: int, style: Style = "auto") -> None:
-        self._title, self._total, self._done, self._style = title, total, 0, style
+    Work is counted in estimated seconds (`price`, per cell and step), so that cheap cells do not promise too much.
+    """
+
+    def __init__(self, title: str, style: Style = "auto") -> None:
+        self._title, self._style = title, style
+        self.price: Mapping[str, float] = {}
+        self._bars: RichProgress | None = None
+        self._overall: TaskID | None = None
+        self._flying: dict[int, tuple[Sequence[Cell], TaskID | None]] = {}
+        self._reached: dict[str, int] = {}
+        self._cells: dict[str, Cell] = {}
+        self._total = self._done = 0.0
+        self._steps, self._ended, self._failed = 0, 0, 0
         self._began = self._said = time.monotonic()
-        self._bar: RichProgress | None = None
 
     def __enter__(self) -> Self:
         if self._style == "auto" and sys.stderr.isatty():
-            console = Console(stderr=True, highlight=False)
-            console.print(self._title)
-            self._bar = RichProgress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-                                     TextColumn("{task.fields[news]}"), console=console)
-            self._bar.start()
-            self._line = self._bar.add_task("", total=self._total, news="")
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
+                       TextColumn("{task.fields[news]}"))
+            self._bars = RichProgress(*columns, console=Console(stderr=True, highlight=False), transient=True)
+            self._bars.start()
+            self._overall = self._bars.add_task(self._title, total=None, news="")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._bars is not None:
+            self._bars.stop()
 
-    def add(self, steps: int, news: str = "") -> None:
-        """Some more member steps are done."""
-        self._done += steps
-        if self._bar is not None:
-            self._bar.update(self._line, completed=self._done)
-            if news:
-                self._bar.update(self._line, news=news)
-        elif self._style != "none" and time.monotonic() - self._said > 10:
+    def say(self, text: str) -> None:
+        """What is being done before the first step."""
+        if self._bars is not None and self._overall is not None:
+            self._bars.update(self._overall, news=text)
+
+    def begin(self, cells: Sequence[Cell], reached: Mapping[str, int]) -> None:
+        """All the cells to come, and the step of those that were begun before."""
+        self._cells = {c.id: c for c in cells}
+        self._reached = {c.id: reached.get(c.id, 0) for c in cells}
+        self._total = sum(self._price(c.id, c.recipe.steps - self._reached[c.id]) for c in cells)
+        self._began = self._said = time.monotonic()
+        self._show()
+
+    def start(self, ticket: int, cells: Sequence[Cell]) -> None:
+        """A slice of a stack has been handed out."""
+        bar = None
+        if self._bars is not None:
+            first = cells[0]
+            name = f"  {words(first.task.options())} · {words(first.model.options())} × {len(cells)}"
+            bar = self._bars.add_task(name, total=first.recipe.steps, visible=False, news="")
+        self._flying[ticket] = cells, bar
+
+    def tick(self, tick: Tick) -> None:
+        """A slice has come some steps further."""
+        if tick.ticket not in self._flying:
+            return
+        cells, bar = self._flying[tick.ticket]
+        for cell in cells:
+            self._reach(cell.id, tick.step)
+        if self._bars is not None and bar is not None:
+            best = "" if tick.best is None else f"best validation {tick.best:.3f}"
+            self._bars.update(bar, completed=tick.step, visible=True, news=best)
+        self._show()
+
+    def end(self, ticket: int) -> None:
+        """A slice has come to its end."""
+        _, bar = self._flying.pop(ticket)
+        if self._bars is not None and bar is not None:
+            self._bars.remove_task(bar)
+
+    def advance(self, outcome: Outcome) -> None:
+        """What a slice has done is in the store; what early stopping saved counts as done."""
+        for cell, span in (outcome.spans or {}).items():
+            self._reach(cell, span.end)
+        for cell in outcome.finished or {}:
+            self._skip(cell)
+            self._ended += 1
+        self._show()
+
+    def fail(self, cell: str, cause: str) -> None:
+        """A cell has failed."""
+        self._skip(cell)
+        self._failed += 1
+        found = self._cells[cell]
+        name = f"{words(found.task.options())} · {words(found.model.options())} · seed {found.seed}"
+        if self._bars is not None:
+            self._bars.console.print(f"failed: {name}: {cause}", markup=False)
+        elif self._style != "none":
+            sys.stderr.write(f"failed: {name}: {cause}\n")
+
+    def _reach(self, cell: str, step: int) -> None:
+        more = max(0, step - self._reached[cell])
+        self._done += self._price(cell, more)
+        self._steps += more
+        self._reached[cell] += more
+
+    def _skip(self, cell: str) -> None:
+        """Nothing more will be done for a cell."""
+        rest = self._cells[cell].recipe.steps - self._reached[cell]
+        self._done += self._price(cell, rest)
+        self._reached[cell] += rest
+
+    def _price(self, cell: str, steps: int) -> float:
+        return self.price.get(cell, 1.0) * steps
+
+    def _show(self) -> None:
+        if self._bars is not None and self._overall is not None:
+            self._bars.update(self._overall, total=self._total, completed=self._done, news=self._news())
+        elif self._style != "none" and time.monotonic() - self._said > EVERY:
             self._said = time.monotonic()
-            left = (self._said - self._began) * (self._total - self._done) / max(self._done, 1)
-            sys.stderr.write(f"{self._title}: {self._done} of {self._total} steps, about {left:.0f} s left {news}\n")
+            sys.stderr.write(f"{self._title}: {100 * self._done / max(self._total, 1e-9):.0f} %, {self._news()}\n")
+
+    def _news(self) -> str:
+        seconds = time.monotonic() - self._began
+        parts = [f"{self._ended} of {len(self._cells)} cells"]
+        if self._steps:
+            parts.append(f"{self._steps / seconds:.0f} steps/s")
+        if self._done > 0.02 * self._total:  # before that, nobody can tell
+            parts.append(f"about {duration(seconds * (self._total - self._done) / self._done)} left")
+        return ", ".join(parts + ([f"{self._failed} failed"] if self._failed else []))
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(42), duration(1500), duration(9000), duration(260000)
+    ('42 s', '25 min', '2.5 h', '3.0 days')
+    """
+    for unit, size, enough in (("days", 86400.0, 2.0), ("h", 3600.0, 2.0)):
+        if seconds >= enough * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from torch import nn
 
 from unseen.config import digest
-from unseen.engine.checkpoint import pack, pack_weights, unpack
-from unseen.engine.evaluate import Measure, evaluate
-from unseen.engine.flat import State
-from unseen.engine.probe import choose_size
-from unseen.engine.stack import Stack, load_member
-from unseen.engine.train import Job, Member, Point, Trainer, one_thread
-from unseen.metrics.learning import still_learning
-from unseen.studies.cell import Cell, build_model, words
+from unseen.engine.checkpoint import pack, unpack
+from unseen.errors import CheckFailed
+from unseen.studies.cell import Cell, rebuild
+from unseen.studies.executors import Death, Executor
+from unseen.studies.plan import arrange
 from unseen.studies.progress import Progress, Style
-from unseen.studies.provenance import provenance
-from unseen.studies.store import Finished, Store
+from unseen.studies.rates import Rates
+from unseen.studies.slice import Keep, Outcome, Slice, Tick
+from unseen.studies.store import Store
+from unseen.studies.study import Entry
+
+DEATHS = 2
+"""So many workers may die over a stack without a slice done between; then its cells are tried one by one, and a
+cell that is alone has failed."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: stack size, slices, progress; the device; the class of a model that is not registered."""
+    """How to run. None of it is in any record."""
 
+    executor: Literal["inline", "local", "ray"] = "inline"
+    workers: int | None = None
+    address: str | None = None
     size: int | None = None
     slice_seconds: float = 60.0
+    keep: Keep = "all"
     device: str = "cpu"
     progress: Style = "auto"
+    retry_failed: bool = False
+    discard_damaged: bool = False
     cls: type[nn.Module] | None = None
 
 
@@ -43,96 +54,155 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(f"stopped; everything so far is in {store.path}. The same call goes on from there")
 
 
-def run_cells(cells: Sequence[Cell], store: Store, settings: Settings) -> None:
-    """Train every cell that the store has not finished. Cells of one work; stacks that were begun are brought to
-    their end as they are, with the seeds they were begun with.
-    """
-    own_data = all(c.data_seed == c.seed for c in cells)
-    store.claim({**cells[0].work, "data_seed": "own" if own_data else cells[0].data_seed})
-    store.add(cells)
-    status, begun = store.status(), [(stack, unpack(path, data)) for stack, path, data in store.checkpoints()]
-    known = {key: replace(cells[0], seed=seed, data_seed=data) for key, (seed, data) in store.seeds().items()}
-    taken = {key for _, checkpoint in begun for key in checkpoint.progress}
-    rest = [c for c in cells if status[c.id] == "pending" and c.id not in taken]
-    steps = cells[0].recipe.steps
-    total = steps * len(rest) + sum((steps - c.step) * len(c.progress) for _, c in begun)
-    title = f"{words(cells[0].task.options())} · {words(cells[0].model.options())}"
-    with Progress(title, total, settings.progress) as progress, _stop_on_interrupt() as stopping:
-        for stack, checkpoint in begun:
-            job = _job([known[key] for key in checkpoint.progress], settings)
-            _run_stack(stack, Trainer(job, checkpoint), store, settings, progress, stopping)
-        if rest:
-            size = settings.size or choose_size(_job(rest, settings))
-            for start in range(0, len(rest), size):
-                part = rest[start : start + size]
-                trainer = Trainer(_job(part, settings))
-                _run_stack(digest([c.id for c in part]), trainer, store, settings, progress, stopping)
+def run_entries(entries: Sequence[Entry], store: Store, settings: Settings, title: str, scale: str = "") -> None:
+    """Train every cell that the store has not ended. Stacks that were begun are brought to their end as they are."""
+    store.add(entries, scale)
+    _check_checkpoints(store, settings)
+    if settings.retry_failed:
+        store.retry()
+    begun = _begun(store, {e.cell.id: e.cell for e in entries})
+    taken = {cell.id for stack in begun for cell in stack.cells}
+    status = store.status()
+    rest = [e.cell for e in entries if status[e.cell.id] == "pending" and e.cell.id not in taken]
+    if not begun and not rest:
+        return
+    pending = [cell for stack in begun for cell in stack.cells] + rest
+    with _stop_on_interrupt() as stopping, Progress(title, settings.progress) as progress:
+        rates = Rates.measure(pending, cls=settings.cls, device=settings.device, on_probe=progress.say)
+        progress.price = {c.id: rates.seconds(c) / c.recipe.steps for c in pending}
+        with closing(_executor(settings, stopping, progress.tick)) as executor:
+            stacks = arrange(rest, executor.workers, rates, settings.size)
+            runner = _Runner(store, executor, settings, progress, stopping)
+            runner.run([*begun, *(_Stack(cells) for cells in stacks)])
 
 
-def _job(cells: Sequence[Cell], settings: Settings) -> Job:
-    first = cells[0]
-    members = tuple(Member(c.id, c.seed, c.data_seed, c.recipe) for c in cells)
-    spec = first.task.spec
-    return Job(first.task, lambda seed: build_model(first.model, spec, seed, settings.cls), members,
-               first.evaluation, settings.device)
+class _Stack:
+    """Cells on their way together, and the checkpoint they have reached."""
+
+    def __init__(self, cells: tuple[Cell, ...], checkpoint: bytes | None = None) -> None:
+        self.cells, self.checkpoint, self.deaths = cells, checkpoint, 0
+        self.ids = [c.id for c in cells]
+        self.name = digest(self.ids)
+
+    def split(self) -> list[_Stack]:
+        """Each cell on its own, from the same checkpoint."""
+        if self.checkpoint is None:
+            return [_Stack((cell,)) for cell in self.cells]
+        whole = unpack("a checkpoint", self.checkpoint)
+        return [_Stack((cell,), pack(whole.only(cell.id))) for cell in self.cells]
 
 
-def _run_stack(stack: str, trainer: Trainer, store: Store, settings: Settings, progress: Progress,
-               stopping: Callable[[], bool]) -> None:
-    def on_step(now: Trainer) -> bool:
-        best = [p.best for p in now.progress.values() if p.best_step]
-        progress.add(len(now.running), f"best validation {max(best):.3f}" if best else "")
-        return stopping()
+class _Runner:
+    """The one writer: hands out slices, and commits what comes back."""
 
-    while not trainer.done:
-        points = trainer.advance(seconds=settings.slice_seconds, on_step=on_step)
-        if trainer.done:
-            store.commit(stack, None, points, _finish(trainer, points, store))
+    def __init__(self, store: Store, executor: Executor, settings: Settings, progress: Progress,
+                 stopping: Callable[[], bool]) -> None:
+        self._store, self._executor, self._settings = store, executor, settings
+        self._progress, self._stopping = progress, stopping
+        self._waiting, self._flying, self._tickets = deque[_Stack](), dict[int, _Stack](), 0
+
+    def run(self, stacks: Sequence[_Stack]) -> None:
+        """Bring all stacks to their end."""
+        self._waiting.extend(stacks)
+        self._progress.begin([c for stack in stacks for c in stack.cells],
+                             {c.id: unpack("a checkpoint", s.checkpoint).step
+                              for s in stacks if s.checkpoint for c in s.cells})
+        while (self._waiting or self._flying) and not self._stopping():
+            # One more than there are workers, so that none has to wait while an outcome is written.
+            while self._waiting and len(self._flying) <= self._executor.workers:
+                self._launch(self._waiting.popleft())
+            self._hear(0.2)
+        if self._stopping():
+            self._drain()
+            raise Interrupted(self._store)
+
+    def _launch(self, stack: _Stack) -> None:
+        self._tickets += 1
+        self._flying[self._tickets] = stack
+        given = self._settings
+        self._progress.start(self._tickets, stack.cells)
+        self._executor.submit(Slice(self._tickets, stack.cells, stack.checkpoint, given.slice_seconds, given.keep,
+                                    given.device, given.cls))
+
+    def _hear(self, seconds: float, go_on: bool = True) -> bool:
+        """Wait for what happens next and deal with it; whether a slice has come to its end."""
+        event = self._executor.next(seconds)
+        if isinstance(event, Tick):
+            self._progress.tick(event)
+        elif event is not None and event.ticket in self._flying:  # anything else is a late duplicate
+            stack = self._flying.pop(event.ticket)
+            self._progress.end(event.ticket)
+            if isinstance(event, Death):
+                self._died(stack, event.cause, go_on)
+            elif event.error:
+                self._failed(stack, event.error.strip().splitlines()[-1], event.error)
+            else:
+                self._advanced(stack, event, go_on)
+            return True
+        return False
+
+    def _advanced(self, stack: _Stack, outcome: Outcome, go_on: bool) -> None:
+        stack.checkpoint, stack.deaths = outcome.checkpoint, 0
+        if outcome.checkpoint is not None and go_on:
+            self._launch(stack)  # before writing, so that the worker goes on meanwhile
+        self._store.commit(stack.name, stack.ids, outcome)
+        self._progress.advance(outcome)
+
+    def _died(self, stack: _Stack, cause: str, go_on: bool) -> None:
+        stack.deaths += 1
+        if stack.deaths >= DEATHS:
+            self._failed(stack, cause, "")
+        elif go_on:
+            self._launch(stack)
+
+    def _failed(self, stack: _Stack, cause: str, traceback: str) -> None:
+        """Something is wrong with one of the cells: each goes on alone, until it is clear which."""
+        if len(stack.cells) == 1:
+            self._store.fail(stack.ids[0], cause, traceback)
+            self._progress.fail(stack.ids[0], cause)
             return
-        store.commit(stack, pack(trainer.save()), points, {}, {m.key: trainer.step for m in trainer.running})
-        if stopping():
-            raise Interrupted(store)
+        parts = stack.split()
+        if stack.checkpoint is not None:
+            self._store.split(stack.name, {p.name: (p.ids, p.checkpoint) for p in parts if p.checkpoint is not None})
+        self._waiting.extendleft(reversed(parts))
+
+    def _drain(self) -> None:
+        """Write what the workers have done up to the interrupt."""
+        coming = self._executor.stop()
+        while coming:
+            coming -= self._hear(1.0, go_on=False)
 
 
-def _finish(trainer: Trainer, points: Sequence[Point], store: Store) -> dict[str, Finished]:
-    """Evaluate the last and the best weights of every member, and gather what each leaves behind."""
-    with one_thread():
-        measures = {"last": _measure(trainer, trainer.last), "best": _measure(trainer, trainer.best)}
-    curves = store.curves()
-    task, done = trainer.job.task, {}
-    score = "loss" if task.spec.target.kind == "real" else "accuracy"
-    for member in trainer.job.members:
-        key, ended = member.key, trainer.progress[member.key]
-        stored = curves[(curves.cell == key) & (curves.condition == task.validation) & (curves.metric == score)]
-        curve = dict(zip(stored.step, stored.value, strict=True))
-        curve |= {p.step: p.value for p in points if (p.key, p.condition, p.metric) == (key, task.validation, score)}
-        sign = -1.0 if score == "loss" else 1.0
-        done[key] = Finished(
-            status=ended.ending, step=ended.step, best_step=ended.best_step,
-            still_learning=None if ended.ending == "diverged" else still_learning(
-                [sign * curve[s] for s in sorted(curve)]),
-            note=trainer.stack.note,
-            measures={rule: rows[key] for rule, rows in measures.items() if key in rows},
-            weights={rule: pack_weights(states[key]) for rule, states in
-                     (("last", trainer.last), ("best", trainer.best)) if key in states},
-            provenance={**provenance(), "device": trainer.job.device, "seconds": round(ended.seconds, 3),
-                        "cpu_seconds": round(ended.cpu_seconds, 3)},
-        )
-    return done
+def _check_checkpoints(store: Store, settings: Settings) -> None:
+    """Refuse damaged checkpoints, or give them up; before anything else is changed."""
+    damaged = store.damaged()
+    if damaged and not settings.discard_damaged:
+        raise CheckFailed(f"{next(iter(damaged.values()))}. The records are sound; --discard-damaged trains the "
+                          f"cells behind it from the start, to the same numbers")
+    for stack in damaged:
+        store.discard(stack)
 
 
-def _measure(trainer: Trainer, states: dict[str, State]) -> dict[str, list[Measure]]:
-    alive = [m for m in trainer.job.members if m.key in states and trainer.progress[m.key].ending != "diverged"]
-    if not alive:
-        return {}
-    modules = []
-    for member in alive:
-        module = trainer.job.build(member.seed).to(trainer.job.device, trainer.job.dtype)
-        modules.append(load_member(module, states[member.key]))
-    stack = Stack(modules)
-    stack.together = trainer.stack.together
-    rows = evaluate(stack, trainer.job.task, trainer.job.evaluation)
-    return dict(zip([m.key for m in alive], rows, strict=True))
+def _begun(store: Store, known: Mapping[str, Cell]) -> list[_Stack]:
+    """The stacks that have a checkpoint, and whose cells may go on; they may hold cells that nobody asked for now."""
+    identities, status = store.identities(), store.status()
+    return [_Stack(tuple(known.get(c) or rebuild(identities[c]) for c in cells), data)
+            for _, cells, data in store.checkpoints() if all(status[c] == "pending" for c in cells)]
+
+
+def _executor(settings: Settings, stopping: Callable[[], bool], on_tick: Callable[[Tick], None]) -> Executor:
+    workers = settings.workers or os.cpu_count() or 1
+    if settings.executor == "local":
+        from unseen.studies.executors.local import Local
+
+        return Local(workers)
+    if settings.executor == "ray":
+        from unseen.studies.executors.ray import Ray
+
+        return Ray(settings.address, settings.workers)
+    from unseen.studies.executors.inline import Inline
+
+    return Inline(stopping, on_tick)
 
 
 @contextmanager

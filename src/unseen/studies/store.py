@@ -1,6 +1,6 @@
 """The store: one SQLite file, with weights and checkpoints as safetensors beside it.
 
-    DIR/store.sqlite                what is known: cells, curves, records, provenance
+    DIR/store.sqlite                what is known: cells, curves, records, failures, provenance
     DIR/store.lock, store.owner     held by the one writer; its process and host
     DIR/checkpoints/HASH.safetensors
     DIR/weights/CELL.SELECTION.safetensors
@@ -15,57 +15,32 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 from filelock import FileLock
 
 from unseen.config import canonical
-from unseen.engine.evaluate import Measure
-from unseen.engine.train import Point
 from unseen.errors import CheckFailed, UsageError
-from unseen.studies.cell import Cell, difference, words
+from unseen.studies.cell import PARTS, difference
+from unseen.studies.database import FILE, FOLDERS, open_to_read, open_to_write, said_plainly
 from unseen.studies.lock import take_lock
+from unseen.studies.seals import KEY, broken, frame, seal
+from unseen.studies.tables import curves_table, records_table
 
-SCHEMA = 1
+if TYPE_CHECKING:  # to read a store is not to load torch
+    from unseen.studies.cell import Cell
+    from unseen.studies.slice import Finished, Outcome
+    from unseen.studies.study import Entry
+
 _OURS = {"checkpoints", "weights", "store.lock", "store.owner"}
 """What a kill may have left of a store before there was a database."""
-_RECORD = ["seed", "data_seed", "status", "step", "still_learning", "selection", "condition", "factor", "level",
-           "metric", "value", "standard_error", "n", "cell"]
-_TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE cells (id TEXT PRIMARY KEY, identity TEXT NOT NULL, model TEXT NOT NULL, seed INTEGER NOT NULL,
-    data_seed INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'pending', step INTEGER NOT NULL DEFAULT 0,
-    best_step INTEGER, still_learning INTEGER, note TEXT NOT NULL DEFAULT '');
-CREATE TABLE curves (cell TEXT NOT NULL REFERENCES cells, step INTEGER NOT NULL, condition TEXT NOT NULL,
-    metric TEXT NOT NULL, value REAL, PRIMARY KEY (cell, step, condition, metric)) WITHOUT ROWID;
-CREATE TABLE records (cell TEXT NOT NULL REFERENCES cells, selection TEXT NOT NULL, condition TEXT NOT NULL,
-    factor TEXT NOT NULL, level TEXT NOT NULL, metric TEXT NOT NULL, value REAL, standard_error REAL,
-    n INTEGER NOT NULL, PRIMARY KEY (cell, selection, condition, factor, level, metric)) WITHOUT ROWID;
-CREATE TABLE weights (cell TEXT NOT NULL REFERENCES cells, selection TEXT NOT NULL, file TEXT NOT NULL,
-    sha256 TEXT NOT NULL, PRIMARY KEY (cell, selection)) WITHOUT ROWID;
-CREATE TABLE checkpoints (stack TEXT PRIMARY KEY, file TEXT NOT NULL, sha256 TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE provenance (cell TEXT PRIMARY KEY REFERENCES cells, facts TEXT NOT NULL) WITHOUT ROWID;
-"""
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What an ended cell leaves behind; `measures` and `weights` by selection rule."""
-
-    status: str
-    step: int
-    best_step: int
-    still_learning: bool | None
-    note: str
-    measures: Mapping[str, Sequence[Measure]]
-    weights: Mapping[str, bytes]
-    provenance: Mapping[str, Any]
+_OF_A_CELL = ("curves", "records", "spans", "failures", "weights", "provenance")
+ENDED = ("finished", "stopped", "diverged")
 
 
 class Store:
@@ -73,54 +48,32 @@ class Store:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: FileLock | None) -> None:
         self.path, self._db, self._lock = path, connection, lock
+        connection.row_factory = sqlite3.Row
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Open an existing store for reading; it may be written by another process at the same time."""
-        path = Path(path)
-        if not (path / "store.sqlite").is_file():
-            raise UsageError(f"{path} holds no results: there is no store.sqlite in it")
-        address = (path / "store.sqlite").resolve().as_uri()
-        # A database in WAL mode can't be opened on a read-only disk, unless it is declared to lie still.
-        still = not os.access(path, os.W_OK) and not (path / "store.sqlite-wal").exists()
-        with _said_plainly(path):
-            connection = sqlite3.connect(f"{address}?{'immutable=1' if still else 'mode=ro'}", uri=True)
-            return cls._checked(path, connection, None)
+        return cls(Path(path), open_to_read(Path(path)), None)
 
     @classmethod
     def write(cls, path: str | Path) -> Self:
         """Open a store for writing, or make one in a new or empty directory; refused while somebody else writes."""
         path = Path(path)
-        if path.exists() and not path.is_dir():
-            raise UsageError(f"{path} is a file; give a directory")
-        if path.is_dir() and {f.name for f in path.iterdir()} - _OURS and not (path / "store.sqlite").is_file():
-            raise UsageError(f"{path} holds other work (it is not empty and has no store.sqlite); "
-                             "give a new directory")
         try:
-            for folder in (path, path / "checkpoints", path / "weights"):
-                folder.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_dir():
+                raise UsageError(f"{path} is a file; give a directory")
+            if path.is_dir() and {f.name for f in path.iterdir()} - _OURS and not (path / FILE).is_file():
+                raise UsageError(f"{path} holds other work (it is not empty and has no {FILE}); give a new directory")
+            for folder in ("", *FOLDERS):
+                (path / folder).mkdir(parents=True, exist_ok=True)
             lock = take_lock(path)
         except OSError as error:
             raise UsageError(f"{path} can't be written: {error.strerror}") from error
         try:
-            with _said_plainly(path):
-                return cls._checked(path, sqlite3.connect(path / "store.sqlite"), lock)
+            return cls(path, open_to_write(path), lock)
         except BaseException:
             lock.release()
             raise
-
-    @classmethod
-    def _checked(cls, path: Path, connection: sqlite3.Connection, lock: FileLock | None) -> Self:
-        connection.row_factory = sqlite3.Row
-        if lock is not None:
-            connection.execute("PRAGMA journal_mode = WAL")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0 and lock is not None and not connection.execute("SELECT * FROM sqlite_master").fetchall():
-            connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
-            version = SCHEMA
-        if version != SCHEMA:
-            raise UsageError(f"{path} has schema {version}, this release of Unseen reads schema {SCHEMA}")
-        return cls(path, connection, lock)
 
     def __enter__(self) -> Self:
         return self
@@ -147,42 +100,56 @@ class Store:
             raise UsageError(f"{self.path} holds other work: {difference(held, asked)}. "
                              "Give a new directory, or the options it was made with")
 
-    def add(self, cells: Sequence[Cell]) -> None:
-        """Enter cells that are not there yet, as pending."""
+    def add(self, entries: Sequence[Entry], scale: str = "") -> None:
+        """Enter cells that are not there yet, as pending, with their place in the study.
+
+        More seeds are welcome. A place that is held by other work, or is no longer in the study, is refused.
+        """
+        self.check("cells", "entries")
+        asked: dict[str, Cell] = {}
+        for entry in entries:
+            asked.setdefault(canonical(dict(entry.levels)), entry.cell)
+        for (held_scale, place), work in self.places().items():
+            if held_scale == scale and place not in asked:
+                raise UsageError(f"{self.path} holds other work: {place} is not in the study as it is now. "
+                                 "Give a new directory")
+            if held_scale == scale and work != asked[place].work:
+                raise UsageError(f"{self.path} holds other work at {place}: {difference(work, asked[place].work)}. "
+                                 "Give a new directory")
+        position = {place: i for i, place in enumerate(asked)}
         with self._transaction():
             self._db.executemany(
-                "INSERT OR IGNORE INTO cells (id, identity, model, seed, data_seed) VALUES (?, ?, ?, ?, ?)",
-                [(c.id, canonical(c.identity), c.model.name, c.seed, c.data_seed) for c in cells])
+                "INSERT OR IGNORE INTO cells (id, identity, seed, data_seed) VALUES (?, ?, ?, ?)",
+                [(e.cell.id, e.cell.identity, e.cell.seed, e.cell.data_seed) for e in entries])
+            self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)",
+                                 [(e.cell.id, scale, position[canonical(dict(e.levels))],
+                                   json.dumps(dict(e.levels), ensure_ascii=False)) for e in entries])
+            seal(self._db, ("cells", "entries"), [e.cell.id for e in entries])
 
-    def commit(self, stack: str, checkpoint: bytes | None, points: Iterable[Point], finished: Mapping[str, Finished],
-               steps: Mapping[str, int] | None = None) -> None:
+    def commit(self, stack: str, cells: Sequence[str], outcome: Outcome) -> None:
         """One slice's outcome, in one transaction: the new checkpoint (None: the stack is done), curves, records.
 
-        `steps` says how far cells are that go on. A cell that has ended keeps what it left the first time.
+        A cell that has ended keeps what it left the first time.
         """
-        with _said_plainly(self.path):
-            ended = {cell for cell, status in self.status().items() if status != "pending"}
-            self._commit(stack, checkpoint, points, {c: f for c, f in finished.items() if c not in ended}, steps or {})
-
-    def _commit(self, stack: str, checkpoint: bytes | None, points: Iterable[Point], finished: Mapping[str, Finished],
-                steps: Mapping[str, int]) -> None:
-        files = {(cell, selection): self._put("weights", f"{cell}.{selection}.safetensors", data)
-                 for cell, done in finished.items() for selection, data in done.weights.items()}
-        named = None
-        if checkpoint is not None:
-            named = self._put("checkpoints", f"{hashlib.sha256(checkpoint).hexdigest()[:16]}.safetensors", checkpoint)
-        with self._transaction():
-            self._db.executemany("UPDATE cells SET step = ? WHERE id = ?", [(step, c) for c, step in steps.items()])
-            self._db.executemany("INSERT OR REPLACE INTO curves VALUES (?, ?, ?, ?, ?)",
-                                 [(p.key, p.step, p.condition, p.metric, p.value) for p in points])
-            for cell, done in finished.items():
-                self._finish(cell, done)
-            self._db.executemany("INSERT OR REPLACE INTO weights VALUES (?, ?, ?, ?)",
-                                 [(*key, *file) for key, file in files.items()])
-            self._db.execute("DELETE FROM checkpoints WHERE stack = ?", (stack,))
-            if named is not None:
-                self._db.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", (stack, *named))
-        self._sweep()
+        with said_plainly(self.path):
+            pending = {cell for cell, status in self.status(cells).items() if status == "pending"}
+            finished = {c: f for c, f in (outcome.finished or {}).items() if c in pending}
+            files = {(cell, selection): self._put("weights", f"{cell}.{selection}.safetensors", data)
+                     for cell, done in finished.items() for selection, data in done.weights.items()}
+            checkpoints = {} if outcome.checkpoint is None else {stack: (cells, outcome.checkpoint)}
+            with self._replacing(stack, checkpoints):
+                spans = {c: s for c, s in (outcome.spans or {}).items() if c in pending}
+                self._db.executemany("UPDATE cells SET step = ? WHERE id = ?", [(s.end, c) for c, s in spans.items()])
+                self._db.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?)",
+                                     [(c, s.begin, s.end, s.seconds, s.cpu_seconds, s.worker)
+                                      for c, s in spans.items()])
+                self._db.executemany("INSERT OR REPLACE INTO curves VALUES (?, ?, ?, ?, ?)",
+                                     [(p.key, p.step, p.condition, p.metric, p.value) for p in outcome.points])
+                for cell, done in finished.items():
+                    self._finish(cell, done)
+                self._db.executemany("INSERT OR REPLACE INTO weights VALUES (?, ?, ?, ?)",
+                                     [(*key, *file) for key, file in files.items()])
+                seal(self._db, ("cells", "curves", "records"), pending)
 
     def _finish(self, cell: str, done: Finished) -> None:
         self._db.execute(
@@ -194,15 +161,84 @@ class Store:
              for selection, measures in done.measures.items() for m in measures])
         self._db.execute("INSERT OR REPLACE INTO provenance VALUES (?, ?)", (cell, canonical(done.provenance)))
 
+    def split(self, stack: str, parts: Mapping[str, tuple[Sequence[str], bytes]]) -> None:
+        """Replace a stack's checkpoint by checkpoints of its parts: {name: (cells, checkpoint)}."""
+        with said_plainly(self.path), self._replacing(stack, parts):
+            pass
+
+    def fail(self, cell: str, cause: str, traceback: str = "") -> None:
+        """A cell that can't be brought to its end, with what is known about why; its checkpoint stays."""
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO failures SELECT id, step, ?, ? FROM cells WHERE id = ?",
+                             (cause, traceback, cell))
+            self._db.execute("UPDATE cells SET status = 'failed' WHERE id = ?", (cell,))
+            seal(self._db, ("cells",), [cell])
+
+    def retry(self) -> int:
+        """Let failed cells go on from where they were; returns how many there were."""
+        failed = [cell for cell, status in self.status().items() if status == "failed"]
+        with self._transaction():
+            self._db.execute("DELETE FROM failures")
+            self._db.execute("UPDATE cells SET status = 'pending' WHERE status = 'failed'")
+            seal(self._db, ("cells",), failed)
+        return len(failed)
+
+    def take(self, source: Store, cells: Sequence[str], placed: Sequence[str]) -> None:
+        """Take over ended cells of another store of the same work, with records, curves and weights; and the places in
+        the study of these and of others that are here already.
+        """
+        with said_plainly(self.path):
+            for stack in [stack for stack, members, _ in self.checkpoints() if set(members) & set(cells)]:
+                self.discard(stack)  # some of its members have ended elsewhere
+            for row in (row for cell in cells for row in source.rows("weights", cell)):
+                self._put("weights", Path(row[2]).name, source.weights(row[0], row[1])[1])
+            with self._transaction():
+                for table in ("cells", *_OF_A_CELL):
+                    self._db.executemany(f"DELETE FROM {table} WHERE {KEY.get(table, 'cell')} = ?",
+                                         [(c,) for c in cells])
+                for table in ("cells", *_OF_A_CELL):
+                    for row in (row for cell in cells for row in source.rows(table, cell)):
+                        self._db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+                self._db.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?)",
+                                     [row for cell in placed for row in source.rows("entries", cell)])
+                seal(self._db, ("cells", "curves", "records"), cells)
+                seal(self._db, ("entries",), placed)
+
+    def discard(self, stack: str) -> None:
+        """Give up a stack's checkpoint: its cells will be trained from step 0, to the same bits."""
+        (row,) = self._rows("SELECT cells FROM checkpoints WHERE stack = ?", stack)
+        ids = json.loads(row["cells"])
+        with said_plainly(self.path), self._replacing(stack, {}):
+            self._db.executemany("UPDATE cells SET step = 0 WHERE id = ?", [(cell,) for cell in ids])
+            for table in ("spans", "curves"):
+                self._db.executemany(f"DELETE FROM {table} WHERE cell = ?", [(cell,) for cell in ids])
+            seal(self._db, ("cells", "curves"), ids)
+
+    @contextmanager
+    def _replacing(self, stack: str, checkpoints: Mapping[str, tuple[Sequence[str], bytes]]) -> Iterator[None]:
+        """A transaction in which a stack's checkpoint gives way to others; files that nothing names go afterwards."""
+        named = {name: (canonical(list(cells)), *self._put("checkpoints", f"{_sha(data)[:16]}.safetensors", data))
+                 for name, (cells, data) in checkpoints.items()}
+        with self._transaction():
+            yield
+            self._db.execute("DELETE FROM checkpoints WHERE stack = ?", (stack,))
+            self._db.executemany("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
+                                 [(name, *rest) for name, rest in named.items()])
+        self._sweep()
+
     def _put(self, folder: str, name: str, data: bytes) -> tuple[str, str]:
         target = self.path / folder / name
         temporary = target.with_suffix(".partial")
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-        return f"{folder}/{name}", hashlib.sha256(data).hexdigest()
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # on a full disk every byte counts
+            raise
+        return f"{folder}/{name}", _sha(data)
 
     def _sweep(self) -> None:
         """Remove checkpoints that nothing names any more, and what a kill left half written."""
@@ -217,61 +253,112 @@ class Store:
 
     @property
     def work(self) -> dict[str, Any]:
-        """What this directory is for."""
+        """What this directory is for: `{"study": "name@version"}`, or the parts of a single `train`."""
         rows = self._rows("SELECT value FROM meta WHERE key = 'work'")
-        found: dict[str, Any] = json.loads(rows[0]["value"]) if rows else {}
+        with said_plainly(self.path):
+            found: dict[str, Any] = json.loads(rows[0]["value"]) if rows else {}
         return found
 
-    def status(self) -> dict[str, str]:
-        """The status of every cell, by id."""
-        return {row["id"]: row["status"] for row in self._rows("SELECT id, status FROM cells")}
+    def places(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """The work at each place of the study, by (scale, levels as canonical JSON)."""
+        rows = self._rows("SELECT scale, levels, min(identity) AS identity FROM entries JOIN cells ON cell = id "
+                          "GROUP BY scale, levels")
+        return {(row["scale"], canonical(json.loads(row["levels"]))):
+                {part: said for part, said in json.loads(row["identity"]).items() if part in PARTS} for row in rows}
 
-    def seeds(self) -> dict[str, tuple[int, int]]:
-        """(seed, data seed) of every cell, by id."""
-        rows = self._rows("SELECT id, seed, data_seed FROM cells")
-        return {row["id"]: (row["seed"], row["data_seed"]) for row in rows}
+    def status(self, cells: Sequence[str] | None = None) -> dict[str, str]:
+        """The status of every cell, or of some, by id: pending, finished, stopped, diverged or failed."""
+        rows = self._rows("SELECT id, status FROM cells") if cells is None else [
+            row for cell in cells for row in self._rows("SELECT id, status FROM cells WHERE id = ?", cell)]
+        return {row["id"]: row["status"] for row in rows}
 
-    def checkpoints(self) -> Iterator[tuple[str, str, bytes]]:
-        """(stack, path, bytes) of every unfinished stack; a damaged file is named, never read as data."""
-        for row in self._rows("SELECT * FROM checkpoints"):
-            yield row["stack"], *self._get(row)
+    def rows(self, table: str, cell: str) -> list[tuple[Any, ...]]:
+        """All that one table holds of one cell."""
+        with said_plainly(self.path):
+            found = self._db.execute(f"SELECT * FROM {table} WHERE {KEY.get(table, 'cell')} = ?", (cell,))
+            return [tuple(row) for row in found]
+
+    def identities(self) -> dict[str, str]:
+        """The identity of every cell, by id."""
+        return {row["id"]: row["identity"] for row in self._rows("SELECT id, identity FROM cells")}
+
+    def check(self, *tables: str) -> None:
+        """Whether tables hold what was written into them; one that does not is named, never read as data."""
+        for table in tables:
+            self._sealed(table)
+
+    def checkpoints(self) -> Iterator[tuple[str, list[str], bytes]]:
+        """(stack, cells, bytes) of every unfinished stack; a damaged file is named, never read as data."""
+        for row in self._rows("SELECT * FROM checkpoints ORDER BY stack"):
+            yield row["stack"], json.loads(row["cells"]), self._get(row)
+
+    def damaged(self) -> dict[str, str]:
+        """The stacks whose checkpoints can't be read, and why."""
+        found = {}
+        for row in self._rows("SELECT * FROM checkpoints ORDER BY stack"):
+            try:
+                self._get(row)
+            except CheckFailed as error:
+                found[row["stack"]] = str(error)
+        return found
 
     def weights(self, cell: str, selection: str) -> tuple[str, bytes]:
         """(path, bytes) of a finished cell's weights."""
         rows = self._rows("SELECT * FROM weights WHERE cell = ? AND selection = ?", cell, selection)
         if not rows:
             raise UsageError(f"{self.path} has no weights '{selection}' for cell {cell}")
-        return self._get(rows[0])
+        return str(self.path / rows[0]["file"]), self._get(rows[0])
 
-    def _get(self, row: sqlite3.Row) -> tuple[str, bytes]:
-        path = self.path / row["file"]
+    def _get(self, row: sqlite3.Row) -> bytes:
+        path: Path = self.path / row["file"]
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise CheckFailed(f"{path} is missing, though the store names it; train into a new directory") from None
-        if hashlib.sha256(data).hexdigest() != row["sha256"]:
-            raise CheckFailed(f"{path} is damaged: its contents are not what the store recorded; train into a new "
-                              "directory")
-        return str(path), data
+            raise CheckFailed(f"{path} is missing, though the store names it") from None
+        if _sha(data) != row["sha256"]:
+            raise CheckFailed(f"{path} is damaged: its contents are not what the store recorded")
+        return data
 
     def records(self) -> pd.DataFrame:
-        """One tidy row per (cell, selection, condition, factor level, metric)."""
-        rows = self._rows("""SELECT identity, cell, seed, data_seed, status, step, still_learning, selection, condition,
-            factor, level, metric, value, standard_error, n FROM records JOIN cells ON records.cell = cells.id
-            ORDER BY model, seed, data_seed, cell, selection, condition, factor, level, metric""")
-        parts = {row["identity"]: _parts(json.loads(row["identity"])) for row in rows}
-        columns = ["task", "task_options", "model", "model_options", "recipe", "recipe_options", *_RECORD]
-        return pd.DataFrame([(*parts[row["identity"]], *(row[c] for c in _RECORD)) for row in rows], columns=columns)
+        """One tidy row per (scale and place in the study, cell, selection, condition, factor level, metric)."""
+        return self.tables()[0]
+
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Records and entries of one moment."""
+        with self._snapshot():
+            records = self._sealed("records", "cell, selection, condition, factor, level, metric")
+            entries = self.entries()
+        return records_table(records, entries), entries
+
+    def entries(self) -> pd.DataFrame:
+        """One row per cell and scale: its place in the study, what it is, how far it is, how it ended."""
+        with self._snapshot():
+            self.check("cells", "entries")
+            return self._frame("""SELECT scale, levels, json_extract(identity, '$.task') AS task,
+                json_extract(identity, '$.model') AS model, json_extract(identity, '$.recipe') AS recipe,
+                id AS cell, seed, data_seed, status, cells.step, best_step, still_learning, note, cause
+                FROM entries JOIN cells ON entries.cell = id LEFT JOIN failures ON failures.cell = id
+                ORDER BY scale, position, seed, data_seed, id""")
 
     def cells(self) -> pd.DataFrame:
-        """One row per cell: what it is, how far it is, how it ended."""
-        return self._frame("SELECT id AS cell, model, seed, data_seed, status, step, best_step, still_learning, note "
-                           "FROM cells ORDER BY seed, id")
+        """One row per cell: how far it is, how it ended."""
+        with self._snapshot():
+            self.check("cells")
+            return self._frame("SELECT id AS cell, seed, data_seed, status, step, best_step, still_learning, note "
+                               "FROM cells ORDER BY seed, data_seed, id")
 
     def curves(self) -> pd.DataFrame:
         """One row per point of a learning curve."""
-        return self._frame("SELECT seed, data_seed, model, curves.step, condition, metric, value, cell FROM curves "
-                           "JOIN cells ON curves.cell = cells.id ORDER BY seed, cell, curves.step, condition, metric")
+        with self._snapshot():
+            return curves_table(self._sealed("curves", "cell, step, condition, metric"), self.entries())
+
+    def spans(self) -> pd.DataFrame:
+        """One row per cell and slice: the steps done in it, what they took, and where."""
+        return self._frame("SELECT * FROM spans ORDER BY cell, begin")
+
+    def failures(self) -> pd.DataFrame:
+        """One row per failed cell, with its traceback."""
+        return self._frame("SELECT * FROM failures ORDER BY cell")
 
     def provenance(self, cell: str) -> dict[str, Any]:
         """Versions, machine, times and commit behind a record."""
@@ -280,35 +367,41 @@ class Store:
         return found
 
     def _rows(self, query: str, *values: str) -> list[sqlite3.Row]:
-        with _said_plainly(self.path):
+        with said_plainly(self.path):
             return self._db.execute(query, values).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _said_plainly(self.path), self._db:
+        with said_plainly(self.path), self._db:
             yield
 
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """While inside, all queries see one moment, whatever a writer commits meanwhile."""
+        if self._db.in_transaction:
+            yield
+            return
+        with said_plainly(self.path):
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._db.rollback()
+
+    def _sealed(self, table: str, order: str = "1") -> pd.DataFrame:
+        """All rows of a table, if they are what was written."""
+        with self._snapshot():
+            found = self._frame(f"SELECT * FROM {table} ORDER BY {order}")
+            wrong = broken(self._db, table, found)
+        if wrong:
+            raise CheckFailed(f"{self.path / FILE} is damaged: in its {table}, what it holds of cell {wrong[0]} is not "
+                              "what was written. Go back to a copy of it, or run into a new directory")
+        return found
+
     def _frame(self, query: str) -> pd.DataFrame:
-        with _said_plainly(self.path):
-            cursor = self._db.execute(query)
-            rows = [tuple(row) for row in cursor.fetchall()]
-        return pd.DataFrame(rows, columns=[c[0] for c in cursor.description])
+        with said_plainly(self.path):
+            return frame(self._db, query)
 
 
-@contextmanager
-def _said_plainly(path: Path) -> Iterator[None]:
-    """A full disk or a damaged database as one line that names the store."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise CheckFailed(f"{path}: the store can't be used now: {error}. What it held before is sound") from error
-    except sqlite3.DatabaseError as error:
-        raise CheckFailed(f"{path / 'store.sqlite'} is damaged: {error}") from error
-    except OSError as error:
-        raise CheckFailed(f"{path} can't be written: {error.strerror}. What it held before is sound") from error
-
-
-def _parts(identity: Mapping[str, Any]) -> list[str]:
-    """Name and differing options of task, model and recipe."""
-    found = [words(identity[part]).partition(" ") for part in ("task", "model", "recipe")]
-    return [text for name, _, rest in found for text in (name, rest)]
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

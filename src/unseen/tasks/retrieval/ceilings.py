@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 from scipy.special import bdtr
-from scipy.stats import binom, hypergeom
 
 from unseen.tasks.retrieval.generator import Plan
 from unseen.tasks.retrieval.presets import exclusion_range
@@ -43,6 +42,8 @@ def never_ceiling(plan: Plan, single_share: float, only_irrelevant: bool) -> flo
 
     Excluded features never occur, others by chance; of the relevant ones, those that are missing or blocked.
     """
+    from scipy.stats import binom, hypergeom  # inside, because importing them takes longer than making a task
+
     irrelevant = plan.features - plan.relevant.shape[1]
     by_chance = (1 - plan.density) ** plan.length
     counts = np.arange(plan.features + 1)

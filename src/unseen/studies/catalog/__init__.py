@@ -1,0 +1,23 @@
+"""The studies that come with Unseen, one file each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from unseen.registry import Registry
+
+if TYPE_CHECKING:
+    from unseen.studies.study import Study
+
+_HERE = "unseen.studies.catalog"
+
+STUDIES: Registry[Study] = Registry(
+    "study",
+    "unseen.studies",
+    {
+        "quickstart": (f"{_HERE}.quickstart:STUDY", "can a Transformer tell a-before-b from b-before-a?"),
+        "retrieval-table2": (f"{_HERE}.retrieval_table2:STUDY", "what positions and self-attention each contribute"),
+        "retrieval-lengths": (f"{_HERE}.retrieval_lengths:STUDY", "Transformers and LSTMs as sequences grow"),
+        "retrieval-noise": (f"{_HERE}.retrieval_noise:STUDY", "do positions help, or the dropout that goes with them?"),
+    },
+)

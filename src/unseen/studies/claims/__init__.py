@@ -1,0 +1,33 @@
+"""Claims: what papers say, turned into tests on records. Each family adds its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from unseen.registry import Registry
+
+if TYPE_CHECKING:
+    from unseen.studies.claims.claim import Claim
+
+_RETRIEVAL = "unseen.studies.claims.retrieval"
+
+CLAIMS: Registry[Claim] = Registry(
+    "claim",
+    "unseen.claims",
+    {
+        "retrieval/C1": (f"{_RETRIEVAL}:C1", "T1 is learned by all variants, and both components help"),
+        "retrieval/C2": (f"{_RETRIEVAL}:C2", "T2 and T4 stay at the one-feature ceiling"),
+        "retrieval/C3": (f"{_RETRIEVAL}:C3", "T3 is solved"),
+        "retrieval/C4": (f"{_RETRIEVAL}:C4", "T5 is not helped by self-attention"),
+        "retrieval/C5": (f"{_RETRIEVAL}:C5", "T6 needs order: positions help, self-attention helps more"),
+        "retrieval/C6": (f"{_RETRIEVAL}:C6", "T7 is best with self-attention alone"),
+        "retrieval/C7": (f"{_RETRIEVAL}:C7", "positions beside self-attention cost accuracy on T6 and T7"),
+        "retrieval/C8": (f"{_RETRIEVAL}:C8", "self-attention alone reads the later token; with positions seeds differ"),
+        "retrieval/C9": (f"{_RETRIEVAL}:C9", "later positions are harder only with self-attention"),
+        "retrieval/C10": (f"{_RETRIEVAL}:C10", "LSTMs fall behind with length, with telling exceptions"),
+        "retrieval/table2": (f"{_RETRIEVAL}:TABLE2_VALUES", "the accuracies of table 2"),
+        "retrieval/attention": (f"{_RETRIEVAL}:ATTENTION_VALUES", "the attention differences of T5, T6 and T7"),
+        "retrieval/reading": (f"{_RETRIEVAL}:READING", "how T1 to T4 are answered: attention and errors"),
+        "retrieval/noise": (f"{_RETRIEVAL}:NOISE", "the gain of positions is that of the embedding dropout"),
+    },
+)

@@ -1,0 +1,168 @@
+"""The ledger: every claim with its verdict, as a table for people, for documents and for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from unseen.studies.claims import CLAIMS
+from unseen.studies.claims.claim import Claim, Verdict, judge
+from unseen.studies.claims.part import Finding
+
+Deviations = Mapping[str, Sequence[str]]
+"""How each scale deviates from the paper, one phrase each."""
+
+
+def claims(names: Iterable[str] = ()) -> list[Claim]:
+    """The claims of these names, or all of them."""
+    return [CLAIMS.load(name) for name in (list(names) or [entry.name for entry in CLAIMS])]
+
+
+def verdicts(records: pd.DataFrame, runs: pd.DataFrame | None = None, names: Iterable[str] = ()) -> list[Verdict]:
+    """The verdict on every claim (or those named) at every scale of the records; see `judge`."""
+    runs = records.drop_duplicates([c for c in ("scale", "cell") if c in records]) if runs is None else runs
+    scales = list(dict.fromkeys(runs["scale"])) if "scale" in runs else [None]
+    return [judge(claim, _at(records, scale), _at(runs, scale)) for scale in scales for claim in claims(names)]
+
+
+def _at(frame: pd.DataFrame, scale: str | None) -> pd.DataFrame:
+    return frame if scale is None else frame[frame["scale"] == scale]
+
+
+# -- one claim, one verdict, one part in words ------------------------------------------------------------------------
+
+
+def describe(claim: Claim, parts: bool = False) -> str:
+    """A claim in words; with its parts, if asked."""
+    lines = [f"{claim.name}  {claim.paper}, {claim.place}", f"  {claim.statement}", f"  printed: {claim.printed}",
+             f"  study: {claim.study}"]
+    return "\n".join(lines + ([f"  - {part.says}" for part in claim.parts] if parts else []))
+
+
+def where(verdict: Verdict) -> str:
+    """The scale and setting it was judged at."""
+    return ", ".join(filter(None, (verdict.scale, verdict.setting)))
+
+
+def tally(verdict: Verdict) -> str:
+    """How many parts came to what; those about another setting are not compared."""
+    counted = [found.word for found in verdict.findings if found.compared]
+    words = [f"{counted.count(word)} {word}" for word in ("supported", "contradicted", "undecided", "not run")
+             if word in counted]
+    elsewhere = len(verdict.findings) - len(counted)
+    return ", ".join([*words, f"{elsewhere} not compared"] if elsewhere else words)
+
+
+def evidence(finding: Finding) -> str:
+    """A part and what was found, in one line."""
+    measured = f": {finding.estimate}" if finding.estimate is not None else ""
+    return f"{finding.part.says}{measured}" + (f"; {finding.open}" if finding.open else "")
+
+
+def because(verdict: Verdict) -> str:
+    """What the verdict hangs on: of supported parts the weakest, else the first that stands in the way."""
+    found = [one for one in verdict.findings if one.compared]
+    if verdict.word == "supported":
+        return evidence(min(found, key=_slack))
+    own = [one for one in found if one.word == verdict.word] or [one for one in found if one.word == "not run"]
+    return evidence(own[0]) if own else _why_not_run(verdict)
+
+
+def _slack(finding: Finding) -> float:
+    """How far the interval is from the bounds."""
+    if finding.estimate is None:
+        return math.inf
+    interval = finding.estimate.interval
+    return min(interval.low - finding.part.low, finding.part.high - interval.high)
+
+
+# -- the ledger as text and data --------------------------------------------------------------------------------------
+
+
+def as_table(found: Sequence[Verdict], deviations: Deviations, parts: bool = False) -> str:
+    """Claim, verdict, where, parts; below each what decided it, or every part. Claims that were not run come last."""
+    judged = [one for one in found if parts or one.word != "not run"]
+    rows = [(one.claim.name, one.word, where(one), tally(one)) for one in judged]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row, verdict in zip(rows, judged, strict=True):
+        lines.append("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        lines += [f"    {text}" for text in (_everything(verdict) if parts else [because(verdict)])]
+    lines += [f"not run: {', '.join(_not_run(found))}"] if len(judged) < len(found) else []
+    return "\n".join(lines + _footnotes(judged, deviations, "  "))
+
+
+def as_markdown(found: Sequence[Verdict], deviations: Deviations, parts: bool = False) -> str:
+    """One row per claim, or per part, for documents."""
+    lines = ["| claim | says | verdict | judged at | parts | because |", "|---|---|---|---|---|---|"]
+    for one in found:
+        lines.append(_row(one.claim.name, one.claim.statement, one.word, where(one), tally(one), because(one)))
+        if parts:
+            lines += [_row("", part.part.says, part.word, "", "", evidence(part)) for part in one.findings]
+    return "\n".join(lines + _footnotes([one for one in found if one.word != "not run"], deviations, "* "))
+
+
+def list_markdown(found: Sequence[Claim]) -> str:
+    """The claims themselves, one row each."""
+    head = ["| claim | place | says | printed | study |", "|---|---|---|---|---|"]
+    return "\n".join(head + [_row(one.name, f"{one.paper}, {one.place}", one.statement, one.printed, one.study)
+                             for one in found])
+
+
+def as_data(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as plain JSON values."""
+    return {
+        **claim_data(verdict.claim), "verdict": verdict.word, "scale": verdict.scale, "setting": verdict.setting,
+        "note": verdict.note, "open": verdict.open, "left_out": verdict.left_out,
+        "parts": [{"says": one.part.says, "verdict": one.word, "compared": one.compared, "open": one.open,
+                   **_numbers(one)} for one in verdict.findings],
+    }
+
+
+def claim_data(claim: Claim) -> dict[str, Any]:
+    """A claim as plain JSON values."""
+    return {"claim": claim.name, "paper": claim.paper, "place": claim.place, "statement": claim.statement,
+            "printed": claim.printed, "study": claim.study}
+
+
+def _everything(verdict: Verdict) -> list[str]:
+    claim = verdict.claim
+    lines = [f"{claim.paper}, {claim.place}", claim.statement, f"printed: {claim.printed}", f"study: {claim.study}"]
+    return lines + [f"- {found.word}: {evidence(found)}" for found in verdict.findings] + (
+        [verdict.note] if verdict.note else [])
+
+
+def _not_run(found: Sequence[Verdict]) -> list[str]:
+    """Names and the first reason, each once."""
+    reasons = {one.claim.name: _why_not_run(one) for one in found if one.word == "not run"}
+    return [f"{name} ({reason})" for name, reason in reasons.items()]
+
+
+def _why_not_run(verdict: Verdict) -> str:
+    return verdict.note or next((one.open for one in verdict.findings), "")
+
+
+def _footnotes(judged: Sequence[Verdict], deviations: Deviations, mark: str) -> list[str]:
+    """What was left out of the verdicts, and how what was run deviates from the paper."""
+    left_out = list(dict.fromkeys(text for one in judged for text in one.left_out))
+    notes = ["", "Left out of the verdicts:", "", *(f"{mark}{text}" for text in left_out)] if left_out else []
+    for scale, phrases in deviations.items():
+        if phrases:
+            notes += ["", f"Deviations of scale {scale} from the paper:", "", *(f"{mark}{text}" for text in phrases)]
+    return notes
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _numbers(finding: Finding) -> Mapping[str, Any]:
+    if finding.estimate is None:
+        return {}
+    interval = finding.estimate.interval
+    numbers = {"estimate": finding.estimate.value, "low": interval.low, "high": interval.high}
+    return {**{name: None if math.isnan(number) else number for name, number in numbers.items()},
+            "level": interval.level, "seeds": interval.n, "covers": interval.covers, "indicative": interval.indicative}

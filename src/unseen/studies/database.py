@@ -1,0 +1,104 @@
+"""The database of a store: its tables, its version, and what its complaints mean."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from unseen.errors import CheckFailed, UsageError
+
+SCHEMA = 2
+FILE = "store.sqlite"
+FOLDERS = ("checkpoints", "weights")
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE cells (id TEXT PRIMARY KEY, identity TEXT NOT NULL, seed INTEGER NOT NULL, data_seed INTEGER NOT NULL,
+    status TEXT NOT NULL DEFAULT 'pending', step INTEGER NOT NULL DEFAULT 0, best_step INTEGER,
+    still_learning INTEGER, note TEXT NOT NULL DEFAULT '');
+CREATE TABLE entries (cell TEXT NOT NULL REFERENCES cells, scale TEXT NOT NULL, position INTEGER NOT NULL,
+    levels TEXT NOT NULL, PRIMARY KEY (cell, scale)) WITHOUT ROWID;
+CREATE TABLE curves (cell TEXT NOT NULL REFERENCES cells, step INTEGER NOT NULL, condition TEXT NOT NULL,
+    metric TEXT NOT NULL, value REAL, PRIMARY KEY (cell, step, condition, metric)) WITHOUT ROWID;
+CREATE TABLE records (cell TEXT NOT NULL REFERENCES cells, selection TEXT NOT NULL, condition TEXT NOT NULL,
+    factor TEXT NOT NULL, level TEXT NOT NULL, metric TEXT NOT NULL, value REAL, standard_error REAL,
+    n INTEGER NOT NULL, PRIMARY KEY (cell, selection, condition, factor, level, metric)) WITHOUT ROWID;
+CREATE TABLE spans (cell TEXT NOT NULL REFERENCES cells, begin INTEGER NOT NULL, end INTEGER NOT NULL,
+    seconds REAL NOT NULL, cpu_seconds REAL NOT NULL, worker TEXT NOT NULL, PRIMARY KEY (cell, begin)) WITHOUT ROWID;
+CREATE TABLE failures (cell TEXT PRIMARY KEY REFERENCES cells, step INTEGER NOT NULL, cause TEXT NOT NULL,
+    traceback TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE weights (cell TEXT NOT NULL REFERENCES cells, selection TEXT NOT NULL, file TEXT NOT NULL,
+    sha256 TEXT NOT NULL, PRIMARY KEY (cell, selection)) WITHOUT ROWID;
+CREATE TABLE checkpoints (stack TEXT PRIMARY KEY, cells TEXT NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL)
+    WITHOUT ROWID;
+CREATE TABLE provenance (cell TEXT PRIMARY KEY REFERENCES cells, facts TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE seals (of TEXT NOT NULL, cell TEXT NOT NULL, sum TEXT NOT NULL, PRIMARY KEY (of, cell)) WITHOUT ROWID;
+"""
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """The database of an existing store; it may be written by another process at the same time."""
+    try:
+        if not (path / FILE).is_file():
+            raise UsageError(f"{path} holds no results: there is no {FILE} in it")
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+    # A database in WAL mode can't be opened on a read-only disk, unless it is declared to lie still.
+    still = not os.access(path, os.W_OK) and not (path / f"{FILE}-wal").exists()
+    with said_plainly(path):
+        address = (path / FILE).resolve().as_uri()
+        connection = sqlite3.connect(f"{address}?{'immutable=1' if still else 'mode=ro'}", uri=True)
+        if _is_empty(connection):
+            raise UsageError(f"{path} holds no results: its {FILE} is empty")
+        _check_version(path, connection)
+        return connection
+
+
+def open_to_write(path: Path) -> sqlite3.Connection:
+    """The database of a store, made if there is none; a damaged one is noticed before anything is done with it."""
+    with said_plainly(path):
+        connection = sqlite3.connect(path / FILE)
+        empty = _is_empty(connection)
+        if empty and any(True for folder in FOLDERS for _ in (path / folder).glob("*.safetensors")):
+            raise CheckFailed(f"{path / FILE} is damaged: it is empty, but weights or checkpoints are beside it")
+        if not empty:
+            _check_version(path, connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        if empty:
+            connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise CheckFailed(f"{path / FILE} is damaged: {found}")
+        return connection
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    return not connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+
+
+def _check_version(path: Path, connection: sqlite3.Connection) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA:
+        age = "a newer" if version > SCHEMA else "an older"
+        raise UsageError(f"{path} was written by {age} release of Unseen (its schema is {version}, this release reads "
+                         f"schema {SCHEMA}); open it with that release")
+
+
+@contextmanager
+def said_plainly(path: Path) -> Iterator[None]:
+    """A full disk or a damaged database as one line that names the store."""
+    try:
+        yield
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CheckFailed(f"{path / FILE} is damaged: {error}") from error
+    except sqlite3.OperationalError as error:
+        if "decode" in str(error):
+            raise CheckFailed(f"{path / FILE} is damaged: {error}") from error
+        raise CheckFailed(f"{path}: the store can't be used now: {error}. What it held before is sound") from error
+    except sqlite3.DatabaseError as error:
+        raise CheckFailed(f"{path / FILE} is damaged: {error}") from error
+    except OSError as error:
+        raise CheckFailed(f"{path} can't be written: {error.strerror}. What it held before is sound") from error

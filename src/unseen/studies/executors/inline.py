@@ -1,0 +1,46 @@
+"""In this process: for `train`, notebooks, and classes that no other process could import."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from unseen.studies.executors import Event
+from unseen.studies.slice import Outcome, Slice, Tick, Worker
+
+
+class Inline:
+    """One slice at a time, computed when asked what happens next."""
+
+    workers = 1
+
+    def __init__(self, stopping: Callable[[], bool], on_tick: Callable[[Tick], None]) -> None:
+        """`stopping` ends the slice under way; `on_tick` hears of its steps, since `next` returns only its outcome."""
+        self._stopping, self._on_tick = stopping, on_tick
+        self._worker, self._waiting = Worker(), deque[Slice]()
+
+    def submit(self, slice: Slice) -> None:
+        """Have a slice done by the next call of `next`."""
+        self._waiting.append(slice)
+
+    def next(self, seconds: float) -> Event | None:
+        """Do a slice."""
+        if not self._waiting:
+            time.sleep(seconds)
+            return None
+
+        def on_tick(tick: Tick) -> bool:
+            self._on_tick(tick)
+            return self._stopping()
+
+        found: Outcome = self._worker.do(self._waiting.popleft(), on_tick)
+        return found
+
+    def stop(self) -> int:
+        """Forget what has not begun."""
+        self._waiting.clear()
+        return 0
+
+    def close(self) -> None:
+        """Nothing to let go."""

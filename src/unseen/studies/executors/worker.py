@@ -1,0 +1,69 @@
+"""A worker process of the local executor: slices in, ticks and outcomes out, over one connection.
+
+    python -m unseen.studies.executors.worker FILENO
+
+It lives as long as its connection: when the runner is gone, however it went, so is the worker.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from multiprocessing.connection import Connection
+
+TICK = 0.5
+"""Seconds between two messages about steps."""
+
+
+def main(fileno: int) -> None:
+    """Do slices until the connection closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's business
+    connection = Connection(fileno)
+    sys.path[:] = connection.recv()
+    waiting: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+    stop = threading.Event()
+
+    def listen() -> None:
+        while True:
+            try:
+                message = connection.recv()
+            except (EOFError, OSError):
+                os._exit(0)
+            if message == "stop":
+                stop.set()
+            else:
+                stop.clear()
+                waiting.put(message)
+
+    from unseen.studies.slice import Outcome, Tick, Worker
+
+    worker = Worker()
+    connection.send("ready")
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        ticket, data = waiting.get()
+        try:
+            slice = pickle.loads(data)
+        except Exception:  # a class that can't be imported here
+            connection.send(Outcome(ticket, error=traceback.format_exc()))
+            continue
+        said = time.monotonic()
+
+        def on_tick(tick: Tick) -> bool:
+            nonlocal said
+            if time.monotonic() - said > TICK:
+                said = time.monotonic()
+                connection.send(tick)
+            return stop.is_set()
+
+        connection.send(worker.do(slice, on_tick))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

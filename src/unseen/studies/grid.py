@@ -1,0 +1,131 @@
+"""A grid: axes of settings over a base, and the cells at their crossings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from unseen.errors import UsageError, nearest
+from unseen.studies.parts import Fragment, Parts, Settings
+
+if TYPE_CHECKING:
+    from unseen.studies.cell import Cell
+
+Level = str | int | float | bool
+COLUMNS = frozenset({
+    "seed", "data_seed", "status", "step", "still_learning", "selection", "condition", "factor", "level", "metric",
+    "value", "standard_error", "n", "cell", "scale", "recipe",
+})
+"""Columns of the records that no axis may be called after; an axis `task` or `model` must agree with its column."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell's place in a study: its level on every axis. The seed is no axis; it is in the cell."""
+
+    levels: Mapping[str, Level]
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of levels, for every seed.
+
+    The settings of a cell are `base` and those of its level on each axis, later axes winning. Axes named in a group of
+    `together` advance together instead of crossing; combinations that match a rule of `without` (an axis and its level,
+    or some of its levels) are left out. `data_seed` fixes the training data of all seeds; None: each has its own.
+
+    >>> grid = Grid(axes={"length": {5: {"task": {"length": 5}}, 10: {"task": {"length": 10}}}},
+    ...             base={"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}}, seeds=range(3))
+    >>> [(entry.levels["length"], entry.cell.task.length, entry.cell.seed) for entry in grid.entries()]
+    [(5, 5, 0), (5, 5, 1), (5, 5, 2), (10, 10, 0), (10, 10, 1), (10, 10, 2)]
+    """
+
+    axes: Mapping[str, Mapping[Level, Settings]]
+    base: Settings
+    seeds: Sequence[int]
+    data_seed: int | None = None
+    together: Sequence[Sequence[str]] = ()
+    without: Sequence[Mapping[str, Level | Sequence[Level]]] = ()
+
+    def __post_init__(self) -> None:
+        for axis, levels in self.axes.items():
+            check_axis(axis, levels)
+        for group in self.together:
+            for axis in group:
+                self._check_known(axis, "together")
+            if len({len(self.axes[axis]) for axis in group}) > 1:
+                counts = ", ".join(f"'{axis}' has {len(self.axes[axis])}" for axis in group)
+                raise UsageError(f"together: axes that advance together need as many levels each; {counts}")
+        for axis, count in Counter(axis for group in self.together for axis in group).items():
+            if count > 1:
+                raise UsageError(f"together: axis '{axis}' is named {count} times; it can advance with one group only")
+        for rule in self.without:
+            for axis, level in rule.items():
+                self._check_known(axis, "without")
+                check_levels(axis, as_levels(level), self.axes[axis], "without")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise UsageError(f"seeds = {list(self.seeds)}: give at least one seed, and each once")
+
+    def combinations(self) -> Iterator[dict[str, Level]]:
+        """The levels of every place of the grid, in the order of the axes."""
+        grouped = {axis: tuple(group) for group in self.together for axis in group}
+        groups = list(dict.fromkeys(grouped.get(axis, (axis,)) for axis in self.axes))
+        steps = [list(zip(*(self.axes[axis] for axis in group), strict=True)) for group in groups]
+        rules = [{axis: as_levels(level) for axis, level in rule.items()} for rule in self.without]
+        for chosen in product(*steps):
+            at = {axis: level for group, step in zip(groups, chosen, strict=True)
+                  for axis, level in zip(group, step, strict=True)}
+            if not any(all(at[axis] in levels for axis, levels in rule.items()) for rule in rules):
+                yield {axis: at[axis] for axis in self.axes}
+
+    def entries(self) -> list[Entry]:
+        """A cell for every place and seed."""
+        from unseen.studies.cell import Cell
+
+        base, parts = Fragment("base", self.base), Parts()
+        fragments = {(axis, level): Fragment(f"axis '{axis}', level '{level}'", settings)
+                     for axis, levels in self.axes.items() for level, settings in levels.items()}
+        return [
+            Entry(levels, Cell(*built, seed, seed if self.data_seed is None else self.data_seed))
+            for levels in self.combinations()
+            for built in (parts.of([base, *(fragments[place] for place in levels.items())]),)
+            for seed in self.seeds
+        ]
+
+    def _check_known(self, axis: str, where: str) -> None:
+        if axis not in self.axes:
+            raise UsageError(f"{where}: unknown axis '{axis}'. {nearest(str(axis), self.axes)}")
+
+
+def as_levels(level: Level | Sequence[Level]) -> tuple[Level, ...]:
+    """One level or several, as several."""
+    return tuple(level) if isinstance(level, Sequence) and not isinstance(level, str) else (level,)
+
+
+def check_levels(axis: str, levels: Sequence[Level], known: Collection[Level], where: str) -> None:
+    """Refuse a level that the axis does not have."""
+    for level in levels:
+        if not isinstance(level, Level) or level not in known:
+            raise UsageError(f"{where}: axis '{axis}' has no level '{level}'. {nearest(str(level), map(str, known))}")
+
+
+def check_axis(axis: str, levels: Mapping[Level, Settings]) -> None:
+    """Refuse an axis whose name, levels or settings can't be used."""
+    if not isinstance(axis, str) or not axis.isidentifier():
+        raise UsageError(f"axis '{axis}': an axis is a column of the records; call it by one word, like self_attention")
+    if axis in COLUMNS or axis.endswith("_options"):
+        raise UsageError(f"axis '{axis}': the records have a column of this name; choose another word")
+    if not levels:
+        raise UsageError(f"axis '{axis}' has no levels")
+    for level, settings in levels.items():
+        place = f"axis '{axis}', level '{level}'"
+        if not isinstance(level, Level):
+            raise UsageError(f"{place}: a level is a word, a number, true or false")
+        Fragment(place, settings)
+        if axis in ("task", "model") and settings.get(axis, {}).get("name") != level:
+            raise UsageError(f"{place}: the levels of axis '{axis}' are called by the name of their {axis}; "
+                             f"expected {axis}: {{name: {level}}}, or another word for the axis")

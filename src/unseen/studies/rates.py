@@ -1,0 +1,186 @@
+"""What steps take on this machine: a few short probes, kept in the user's cache, and an estimate for every cell."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from torch import nn
+
+from unseen.config import Config, digest
+from unseen.engine.evaluate import conditions
+from unseen.engine.probe import best_size, sizes, time_sizes
+from unseen.spec import Spec
+from unseen.studies.cell import Cell
+from unseen.studies.cost import BACKWARD, cost
+from unseen.studies.plan import shape
+from unseen.studies.rates_cache import Rate, RatesCache
+from unseen.studies.slice import job
+from unseen.tasks.base import Task
+
+SELECTIONS = 2
+"""A finished run is evaluated twice: its best weights and its last."""
+_ANOTHER_MODEL, _NEARLY_NOTHING = 10.0, 0.01
+"""How far kinds of two models are from each other, and kinds of equal FLOPs, on the scale of the logarithm of FLOPs."""
+_UNKNOWN = Rate({1: 1e-3}, 0.0, 1)
+"""Where nothing could be tried."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What determines the time of a step: the model's options, the task's spec, the batch."""
+
+    key: str
+    model: str
+    flops: float
+
+    def distance(self, other: Kind) -> tuple[bool, float]:
+        """How badly the rate of another kind serves for this one: another model is worse than any other size."""
+        return self.model != other.model, abs(math.log(max(self.flops, 1) / max(other.flops, 1)))
+
+
+class Rates:
+    """Estimates from measured rates. A kind that was not measured has the seconds per FLOP of the nearest that was.
+
+    Members that stop early or diverge make a run shorter than estimated.
+    """
+
+    def __init__(self, known: Mapping[Kind, Rate], cls: type[nn.Module] | None = None) -> None:
+        self._known, self._cls = dict(known), cls
+        self._found: dict[Kind, Rate] = {}
+
+    @staticmethod
+    def measure(cells: Iterable[Cell], *, also: Iterable[Cell] = (), probes: int = 10, seconds: float = 20.0,
+                cache: Path | None = None, cls: type[nn.Module] | None = None, device: str = "cpu",
+                on_probe: Callable[[str], object] = lambda said: None) -> Rates:
+        """Rates for the kinds of step that carry most FLOPs, from the cache or by training some throw-away steps.
+
+        At most so many probes and about so many seconds: no probe is begun after that, and each ends its share early.
+        `also` are cells to be priced and not run: their kinds get the probes that are left. `cache` is a file
+        (default: `rates.json` in the user's cache directory); `cls` is the class of a model that is not registered.
+        `on_probe` hears what is being measured.
+        """
+        deadline, store = time.monotonic() + seconds, RatesCache(cache, device)
+        work = [_Work(cells, cls), _Work(also, cls)]
+        chosen: dict[Kind, _Work] = {}
+        for part in work:
+            chosen |= dict.fromkeys(_choose(part.carried, probes - len(chosen), chosen), part)
+        tried = {kind: sizes(max(part.most.get(kind, 0) for part in work)) for kind in chosen}
+        missing = [kind for kind in chosen if not store.covers(kind.key, tried[kind][-1])]
+        for i, kind in enumerate(missing):
+            left = deadline - time.monotonic()
+            if i and left <= 0:
+                break
+            on_probe(f"probe {i + 1} of {len(missing)}: {kind.model}")
+            example, share = chosen[kind].example[kind], left / (len(missing) - i)
+            with suppress(Exception):  # a model that can't be tried: its cells will fail, and say why
+                store.add(kind.key, _probe(example, tried[kind], share, device, cls))
+        store.save()
+        kinds = {kind for part in work for kind in part.carried}
+        return Rates({kind: store.known[kind.key] for kind in kinds if kind.key in store.known}, cls)
+
+    def size(self, cell: Cell) -> int:
+        """How many members of this kind to stack at most."""
+        return best_size(self._rate(kind_of(cell, self._cls)).steps)
+
+    def seconds(self, cell: Cell) -> float:
+        """Core seconds of the whole cell, in a stack of the best size."""
+        members = self.size(cell)
+        return self._stack_seconds(cell, members, members) / members
+
+    def stack_seconds(self, cells: Sequence[Cell]) -> float:
+        """Core seconds of a stack: steps, validations, evaluations, and drawing the data."""
+        return self._stack_seconds(cells[0], len(cells), len({c.data_seed for c in cells}))
+
+    def _stack_seconds(self, cell: Cell, members: int, data_seeds: int) -> float:
+        task, recipe = cell.task, cell.recipe
+        rate = self._rate(kind_of(cell, self._cls))
+        step = rate.step(members)
+        validated = _drawn(task, task.validation, recipe.validation_examples)
+        evaluated = SELECTIONS * sum(_drawn(task, c, cell.evaluation.examples)
+                                     for c in conditions(task, cell.evaluation))
+        passed = math.ceil(recipe.steps / recipe.validate_every) * validated + evaluated
+        each = recipe.steps * step + passed * step / recipe.batch / (1 + BACKWARD)
+        trained = task.size("train") or recipe.steps * recipe.batch
+        return members * each + rate.draw * (data_seeds * trained + validated + evaluated)
+
+    def _rate(self, kind: Kind) -> Rate:
+        if kind not in self._found and not self._known:
+            self._found[kind] = _UNKNOWN
+        elif kind not in self._found:
+            nearest = min(self._known, key=lambda known: (known != kind, *kind.distance(known)))
+            factor = max(kind.flops, 1) / max(nearest.flops, 1)
+            self._found[kind] = self._known[nearest].scaled(factor)
+        return self._found[kind]
+
+
+class _Work:
+    """Cells by kind: the FLOPs each kind carries, the largest stack it allows, and one cell of it."""
+
+    def __init__(self, cells: Iterable[Cell], cls: type[nn.Module] | None) -> None:
+        self.carried, self.most, self.example = dict[Kind, float](), dict[Kind, int](), dict[Kind, Cell]()
+        shapes = Counter[str]()
+        for cell in cells:
+            kind, own = kind_of(cell, cls), shape(cell)
+            shapes[own] += 1
+            self.carried[kind] = self.carried.get(kind, 0.0) + kind.flops * cell.recipe.steps
+            self.most[kind] = max(self.most.get(kind, 0), shapes[own])
+            self.example.setdefault(kind, cell)
+
+
+_KINDS: dict[tuple[type[Config], str, Spec, int, type[nn.Module] | None], Kind] = {}
+
+
+def kind_of(cell: Cell, cls: type[nn.Module] | None = None) -> Kind:
+    """The kind of a cell's steps, made once for each."""
+    spec, batch = cell.task.spec, cell.recipe.batch
+    key = (type(cell.model), cell.model.model_dump_json(), spec, batch, cls)
+    if key not in _KINDS:
+        _KINDS[key] = Kind(digest([cell.model.identity(), asdict(spec), batch]), cell.model.name, cost(cell, cls).flops)
+    return _KINDS[key]
+
+
+def _choose(carried: Mapping[Kind, float], count: int, probed: Iterable[Kind] = ()) -> list[Kind]:
+    """The kinds that carry most FLOPs, spread: each next one is the first by what it carries times how far it is from
+    the nearest that will be measured. What the cache holds does not matter, so that a second look wants the same.
+    """
+    near = list(probed)
+    rest = [kind for kind in carried if kind not in near]
+
+    def gain(kind: Kind) -> float:
+        other, far = min((kind.distance(n) for n in near), default=(True, 0.0))
+        return carried[kind] * (_ANOTHER_MODEL * other + far + _NEARLY_NOTHING)
+
+    chosen: list[Kind] = []
+    while rest and len(chosen) < count:
+        best = max(rest, key=gain)
+        rest.remove(best)
+        near.append(best)
+        chosen.append(best)
+    return chosen
+
+
+def _probe(cell: Cell, tried: Sequence[int], seconds: float, device: str, cls: type[nn.Module] | None) -> Rate:
+    times = time_sizes(job([cell], device, cls), tried, seconds)
+    return Rate(times, _draw_seconds(cell.task), max(tried))
+
+
+def _draw_seconds(task: Task) -> float:
+    """Seconds per example to draw training data: the better of two tries, since the first sets things up."""
+    n = _drawn(task, "train", task.block)
+    tries = []
+    for _ in range(2):
+        began = time.process_time()
+        task.sample("train", n)
+        tries.append(time.process_time() - began)
+    return min(tries) / n
+
+
+def _drawn(task: Task, condition: str, n: int) -> int:
+    """How many examples there are when n are asked for."""
+    return min(n, task.size(condition) or n)

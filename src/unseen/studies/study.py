@@ -1,0 +1,103 @@
+"""A study: a named, versioned question, and the cells that answer it at each scale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from unseen.errors import UsageError, nearest
+from unseen.studies.catalog import STUDIES
+from unseen.studies.grid import Entry, Grid, Level
+
+__all__ = ["SCALES", "STUDIES", "Entry", "Grid", "Level", "Study", "study"]
+
+SCALES = ("smoke", "mini", "small", "medium", "full")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A pure function from scale to cells: the same name, version and scale give the same cells everywhere.
+
+    `scales` are those it has, the small ones first, with the minutes it may take on two cores (None: nothing stated).
+    `claims` are the names of the claims judged from it, `notes` what differs from the paper at every scale.
+    """
+
+    name: str
+    version: int
+    question: str
+    scales: Mapping[str, float | None]
+    grids: Callable[[str], Sequence[Grid]]
+    claims: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", self.name):
+            raise UsageError(f"study '{self.name}': call a study by letters, digits, - and _")
+        if not isinstance(self.version, int) or self.version < 1:
+            raise UsageError(f"study '{self.name}': version = {self.version!r}; versions are 1, 2, 3, …")
+        if not self.scales:
+            raise UsageError(f"study '{self.name}' has no scale; give it one of {', '.join(SCALES)}")
+        for scale in self.scales:
+            if scale not in SCALES:
+                raise UsageError(f"study '{self.name}': unknown scale '{scale}'. {nearest(str(scale), SCALES)}")
+
+    @property
+    def default_scale(self) -> str:
+        """`mini` if there is one, else the smallest."""
+        return "mini" if "mini" in self.scales else next(iter(self.scales))
+
+    def entries(self, scale: str, seeds: Sequence[int] | None = None) -> list[Entry]:
+        """The cells of a scale with their levels; `seeds` replaces the study's own. Equal entries are merged."""
+        if scale not in self.scales:
+            raise UsageError(f"study '{self.name}' has no scale '{scale}'. {nearest(scale, self.scales)}")
+        cells: dict[str, Entry] = {}
+        places: dict[tuple[object, int, int], Entry] = {}
+        for grid in self.grids(scale):
+            for entry in (grid if seeds is None else replace(grid, seeds=seeds)).entries():
+                place = (frozenset(entry.levels.items()), entry.cell.seed, entry.cell.data_seed)
+                same_cell, same_place = cells.setdefault(entry.cell.id, entry), places.setdefault(place, entry)
+                if same_cell.levels != entry.levels:
+                    raise UsageError(f"study '{self.name}', scale {scale}: {_place(same_cell)} and {_place(entry)} are "
+                                     f"the same run ({entry.cell.id}); leave one out or let an option tell them apart")
+                if same_place.cell.id != entry.cell.id:
+                    raise UsageError(f"study '{self.name}', scale {scale}: two different runs stand at "
+                                     f"{_place(entry)}; add an axis that tells them apart")
+        if not cells:
+            raise UsageError(f"study '{self.name}', scale {scale}: everything is left out")
+        return list(cells.values())
+
+    def deviations(self, scale: str) -> list[str]:
+        """How this scale differs from the full study and from the published recipe, one phrase each."""
+        from unseen.studies.deviations import deviations
+
+        entries = self.entries(scale)
+        full = None
+        if "full" in self.scales:
+            full = entries if scale == "full" else self.entries("full")
+        return [*deviations(entries, full), *self.notes]
+
+
+def study(name: str) -> Study:
+    """A study by name (`quickstart`, `quickstart@1`), or from a user's YAML or Python file.
+
+    >>> study("quickstart@1").scales["mini"]
+    5
+    """
+    if Path(name).suffix in (".yaml", ".yml", ".py"):
+        from unseen.studies.files import load
+
+        return load(Path(name))
+    bare, at, version = name.partition("@")
+    found = STUDIES.load(bare)
+    if not isinstance(found, Study):
+        raise UsageError(f"study '{bare}' is a {type(found).__name__}; a plug-in must name a Study")
+    if at and version != str(found.version):
+        raise UsageError(f"unknown version '{name}': this release of Unseen has {bare}@{found.version}")
+    return found
+
+
+def _place(entry: Entry) -> str:
+    """An entry's place in words: `variant=plain length=5 seed=0`."""
+    return " ".join(f"{axis}={level}" for axis, level in {**entry.levels, "seed": entry.cell.seed}.items())

@@ -1,0 +1,110 @@
+"""`unseen claims`, on its own and on small real stores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import unseen
+from unseen.cli.main import app
+from unseen.errors import UsageError
+from unseen.studies.catalog.retrieval import TRANSFORMERS
+from unseen.studies.claims import CLAIMS
+from unseen.studies.grid import Grid
+from unseen.studies.study import Study
+
+TINY = {"task": {"name": "retrieval/T6", "length": 5, "preset": "released", "train_size": 200,
+                 "evaluation_size": 200},
+        "model": {"width": 8}, "evaluation": {"conditions": ("ood/single",), "analyses": ("R7",)},
+        "recipe": {"steps": 40, "batch": 10, "validate_every": 4, "validation_examples": 100}}
+
+
+def tiny(name: str, seeds: int, steps: int = 40) -> Study:
+    """T6 with four tiny Transformers that learn nothing in so few steps."""
+    base = {**TINY, "recipe": {**TINY["recipe"], "steps": steps}}
+    grid = Grid(axes={"variant": TRANSFORMERS}, base=base, seeds=range(seeds), data_seed=0)
+    return Study(name, 1, "Does the command work?", {"smoke": None}, lambda scale: [grid])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that says it is of the catalogue's study."""
+    out = tmp_path_factory.mktemp("claims") / "store"
+    records = unseen.run(tiny("retrieval-table2", 3), out, executor="inline", progress="none")
+    assert (records.metric == "R7/positive").any()
+    return out
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(app, ["claims", *map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_the_list_says_what_is_claimed_where_and_how_it_is_tested() -> None:
+    text = run()
+    for entry in CLAIMS:
+        claim = entry.load()
+        for said in (claim.name, claim.place, claim.statement, claim.printed, claim.study):
+            assert said in text
+    assert "T−Pos+Att on T6 above T+Pos−Att on T6" in run("--claim", "retrieval/C5")
+    listed = json.loads(run("--format", "json"))
+    assert [one["claim"] for one in listed] == [entry.name for entry in CLAIMS]
+    assert set(listed[0]) == {"claim", "paper", "place", "statement", "printed", "study"}
+    assert run("--format", "markdown").count("\n") == len(listed) + 2
+
+
+def test_verdicts_on_a_store_with_its_deviations(store: Path) -> None:
+    text = run(store)
+    for name in ("retrieval/C5", "retrieval/C7", "retrieval/C8"):
+        line = next(line for line in text.splitlines() if line.startswith(name))
+        assert "smoke, length 5 (paper: 10)" in line
+    assert "n = 3 (initialisation)" in text and "indicative" in text
+    assert "not run: retrieval/C1 (T1 not run)" in text and "retrieval/table2 (printed for length 10)" in text
+    assert "Deviations of scale smoke from the paper:" in text and "preset released" in text
+
+
+def test_one_claim_with_its_parts(store: Path) -> None:
+    text = run(store, "--claim", "retrieval/C5")
+    assert text.count("\n    - ") == len(CLAIMS.load("retrieval/C5").parts)
+    assert "printed for length 10" in text and "T−Pos−Att on T6 below 0.76" in text
+
+
+def test_verdicts_for_programs_and_documents(store: Path, tmp_path: Path) -> None:
+    found = json.loads(run(store, "--format", "json"))
+    judged = {one["claim"]: one for one in found["verdicts"]}
+    assert set(judged) == {entry.name for entry in CLAIMS}
+    part = judged["retrieval/C5"]["parts"][0]
+    assert part["low"] <= part["estimate"] <= part["high"] and part["seeds"] == 3
+    assert found["deviations"]["smoke"]
+    run(store, "--format", "markdown", "--out", tmp_path / "claims.md")
+    lines = (tmp_path / "claims.md").read_text().splitlines()
+    assert lines[0].startswith("| claim |") and sum(line.startswith("| retrieval/") for line in lines) == len(judged)
+    assert any(line.startswith("* ") for line in lines)
+
+
+def test_short_runs_and_unknown_studies(tmp_path: Path) -> None:
+    """Two validations are too few to tell whether a run was still learning: nothing is judged from it."""
+    unseen.run(tiny("mine", 3, steps=8), tmp_path / "short", executor="inline", progress="none")
+    text = run(tmp_path / "short")
+    assert "undecided" in text and "supported" not in text and "contradicted" not in text
+    assert "T−Pos−Att on T6: 3 of 3 too short to tell whether still learning" in text
+    assert "not known: mine@1 is not in the catalogue" in text
+
+
+def test_records_of_a_single_train_judge_nothing(tmp_path: Path) -> None:
+    made = unseen.task("retrieval/T6", length=5, train_size=100, evaluation_size=100)
+    unseen.train(made, "retrieval-transformer", seeds=3, steps=4, batch=10, validate_every=2, out=tmp_path / "t6",
+                 progress="none")
+    assert run(tmp_path / "t6").startswith("not run: retrieval/C1 (the runs have no variant)")
+
+
+def test_wrong_use_is_answered(store: Path, tmp_path: Path) -> None:
+    for arguments, said in (([store, "--claim", "retrieval/C55"], "Did you mean 'retrieval/C5'"),
+                            (["--claim", "retreival/noise"], "Did you mean 'retrieval/noise'"),
+                            ([tmp_path], "holds no results")):
+        done = CliRunner().invoke(app, ["claims", *map(str, arguments)])
+        assert isinstance(done.exception, UsageError) and said in str(done.exception)

@@ -1,0 +1,149 @@
+"""`unseen plan` as a user meets it: counts, times, what is left, and nothing run that was not asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from unseen.cli.plan import plan
+from unseen.engine.train import Trainer
+from unseen.errors import UsageError
+from unseen.studies import rates
+from unseen.studies.store import Store
+from unseen.studies.study import study
+
+app = typer.Typer()
+app.command()(plan)
+
+STUDY = """
+from unseen.studies.study import Grid, Study
+
+def grids(scale):
+    widths = {"smoke": (4,), "mini": (4, 6), "full": (4, 6, 8)}[scale]
+    return [Grid(axes={"width": {w: {"model": {"width": w}} for w in widths}},
+                 base={"task": {"name": "retrieval/T1", "length": 5, "train_size": 500, "evaluation_size": 300},
+                       "model": {"name": "lstm"}, "recipe": {"steps": 100, "batch": 10}}, seeds=range(3))]
+
+study = Study("tiny", 1, "How wide?", {"smoke": None, "mini": 1, "full": None}, grids, notes=("much smaller",))
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A user's study; a machine on which every member and step takes 10 ms, and a cache of its own."""
+
+    def time_sizes(job: Any, tried: Sequence[int], seconds: float) -> dict[int, float]:
+        return dict.fromkeys(tried, 0.010)
+
+    monkeypatch.setattr(rates, "time_sizes", time_sizes)
+    monkeypatch.setattr(rates, "_draw_seconds", lambda task: 0.0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "tiny.py").write_text(STUDY)
+    return str(tmp_path / "tiny.py")
+
+
+def text(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def data(*arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text(*arguments, "--format", "json"))
+    return found
+
+
+def test_counts_times_levels_and_other_scales(tiny: str) -> None:
+    found = data(tiny, "--workers", 2)
+    assert (found["study"], found["scale"], found["cells"], found["steps"]) == ("tiny@1", "mini", 6, 600)
+    assert {level: (row["cells"], row["steps"]) for level, row in found["levels"]["width"].items()} == {
+        "4": (3, 300), "6": (3, 300)}
+    assert sum(row["flops"] for row in found["levels"]["width"].values()) == found["flops"]
+    evaluated = 300 + 4 * 300  # one validation, and two selections of two conditions with 300 examples each
+    assert found["core_seconds"] == pytest.approx(6 * (100 * 0.010 + evaluated * 0.010 / 10 / 3))
+    assert found["wall_seconds"] == pytest.approx(found["core_seconds"] / 2)
+    assert {scale: row["cells"] for scale, row in found["other_scales"].items()} == {"smoke": 3, "full": 9}
+    assert found["other_scales"]["full"]["wall_seconds"] > found["wall_seconds"]
+    assert found["deviations"][-1] == "much smaller"
+    assert found["command"] == f"unseen run {tiny} --scale mini --out runs/tiny-mini --workers 2"
+
+
+def test_the_budget_is_for_two_cores_whatever_the_workers(tiny: str) -> None:
+    one, many = data(tiny, "--workers", 1), data(tiny, "--workers", 6)
+    assert one["budget_seconds"] == 60
+    assert one["seconds_on_two_cores"] == pytest.approx(one["wall_seconds"] / 2)
+    assert one["seconds_on_two_cores"] == pytest.approx(many["seconds_on_two_cores"])
+    assert "60 s on two cores; estimated 4 s: fits" in text(tiny)
+    assert "estimated 76 s: DOES NOT FIT" in text(tiny, "--seeds", 51)
+    assert "on two cores" not in text(tiny, "--scale", "full")
+
+
+def test_without_a_probe_no_step_is_run_and_no_time_is_said(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*given: object) -> None:
+        raise AssertionError("a training step")
+
+    monkeypatch.setattr(Trainer, "advance", forbidden)
+    monkeypatch.setattr(rates, "time_sizes", forbidden)
+    found = data(tiny, "--no-probe")
+    assert found["flops"] > 0 and found["wall_seconds"] is None and found["core_seconds"] is None
+    said = text(tiny, "--no-probe")
+    assert "not estimated (--no-probe)" in said and "core time" not in said
+
+
+def test_what_a_directory_has_is_not_counted_again(tiny: str, tmp_path: Path) -> None:
+    out, entries = tmp_path / "runs", study(tiny).entries("mini")
+    assert data(tiny, "--out", out)["left"]["ended"] == 0
+    with Store.write(out) as store:
+        store.add(entries, "mini")
+        store.fail(entries[0].cell.id, "no reason")
+        found = data(tiny, "--out", out)  # while another process writes
+    assert (found["cells"], found["steps"]) == (6, 600)
+    assert {key: found["left"][key] for key in ("directory", "ended", "failed", "steps")} == {
+        "directory": str(out), "ended": 1, "failed": 1, "steps": 500}
+    assert [row["ended"] for row in found["levels"]["width"].values()] == [1, 0]
+    said = text(tiny, "--out", out)
+    assert "1 of 6 cells" in said and "1 of them failed (--retry-failed tries again)" in said and "steps left" in said
+    assert said.splitlines()[-1] == f"unseen run {tiny} --scale mini --out {out}"
+
+
+def test_people_get_plain_aligned_text_where_there_is_no_terminal(tiny: str) -> None:
+    lines = text(tiny, "--workers", 1, "--seeds", 1).splitlines()
+    assert lines[:2] == ["tiny@1, scale mini", "How wide?"]
+    assert "time        3 s with 1 worker, 3 s of one core" in lines
+    head, first = next((a, b) for a, b in pairwise(lines) if a.startswith("axis"))
+    assert head.split() == ["axis", "level", "cells", "steps", "FLOPs", "core", "time"]
+    assert first.split()[:4] == ["width", "4", "1", "100"]
+    assert head.index("cells") + len("cells") == first.index(" 1 ") + 2
+    assert not set("\x1b│─━") & set("".join(lines))
+
+
+def test_a_catalogue_study_can_be_counted_by_name_and_version() -> None:
+    assert data("retrieval-table2@1", "--scale", "full", "--no-probe")["cells"] == 140
+    assert data("quickstart", "--no-probe")["scale"] == "mini"
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["quickstrat"], "unknown study 'quickstrat'. Did you mean 'quickstart'?"),
+    (["quickstart", "--scale", "smokey"], "no scale 'smokey'. Did you mean 'smoke'?"),
+    (["nowhere.yaml"], "nowhere.yaml"),
+])
+def test_wrong_use_is_answered_with_what_to_do(arguments: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        text(*arguments)
+    assert message in str(error.value)
+
+
+def test_the_command_imports_nothing_heavy_before_it_runs() -> None:
+    program = "import sys, unseen.cli.plan; print(sorted(m for m in sys.modules if '.' not in m))"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "'typer'" in loaded
+    assert [m for m in ("torch", "numpy", "pandas", "pydantic") if f"'{m}'" in loaded] == []

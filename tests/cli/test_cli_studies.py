@@ -1,0 +1,63 @@
+"""`unseen studies` as a user meets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner, Result
+
+from unseen.cli.studies import studies
+from unseen.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str) -> Result:
+    app = typer.Typer()
+    app.command()(studies)
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_list_has_one_line_for_each_study_with_scales_and_budgets() -> None:
+    lines = run().stdout.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(line.split()[0] for line in lines)
+    assert {"quickstart", "retrieval-table2", "retrieval-lengths", "retrieval-noise"} <= {x.split()[0] for x in lines}
+    (table,) = [line for line in lines if line.startswith("retrieval-table2")]
+    assert table.endswith("· smoke 1 min, mini 45 min, small, medium, full")
+
+
+def test_the_list_needs_nothing_heavy() -> None:
+    program = ("import sys; from unseen.cli.studies import studies; studies(None)\n"
+               "print(sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = done.stderr.splitlines()[-1]
+    assert "'typer'" in loaded
+    assert [m for m in ("torch", "numpy", "pandas", "scipy") if f"'{m}'" in loaded] == []
+
+
+def test_one_study_shows_its_question_axes_claims_and_deviations() -> None:
+    text = run("retrieval-table2").stdout
+    assert text.startswith("retrieval-table2@1\nWhich part of a Transformer")
+    for line in ("  mini    80 cells, 5 seeds, within 45 min on two cores", "  full    140 cells, 5 seeds",
+                 "  task: retrieval/T1, retrieval/T3, retrieval/T4, retrieval/T6   (mini)",
+                 "  variant: T−Pos−Att, T+Pos−Att, T−Pos+Att, T+Pos+Att", "  full: nothing else"):
+        assert line in text.splitlines()
+    assert "claims: retrieval/C1, " in text
+    assert "  mini: task: retrieval/T2, retrieval/T5, retrieval/T7 left out; task length 5 (full: 10); " in text
+
+
+def test_a_study_of_ones_own_is_shown_from_its_file() -> None:
+    lines = run(str(ROOT / "examples" / "my_study.yaml")).stdout.splitlines()
+    assert lines[0] == "order-and-width@1"
+    assert "  smoke   2 cells, 1 seed, within 1 min on two cores" in lines
+    assert "  width: 50   (smoke)" in lines
+    assert "  width: 50, 100, 200   (full)" in lines
+
+
+def test_an_unknown_study_is_answered_with_the_nearest() -> None:
+    error = run("retrieval-tabel2").exception
+    assert isinstance(error, UsageError)
+    assert str(error) == "unknown study 'retrieval-tabel2'. Did you mean 'retrieval-table2'?"

@@ -1,0 +1,142 @@
+"""The catalogue: every study counts right, names what exists, and gives the cells it always gave."""
+
+from __future__ import annotations
+
+import pytest
+
+from unseen.engine.recipe import Evaluation, recipe
+from unseen.metrics.analyses import ANALYSES
+from unseen.models import options
+from unseen.studies.catalog import STUDIES
+from unseen.studies.cell import Cell
+from unseen.studies.study import SCALES, study
+from unseen.tasks import TASKS, task
+
+NAMES = sorted(entry.name for entry in STUDIES)
+
+# Cells by scale: tasks × models (× lengths, or switches) × seeds.
+COUNTS = {
+    "quickstart": {"smoke": 4 * 2, "mini": 4 * 5},
+    "retrieval-table2": {"smoke": 2 * 4 * 2, "mini": 4 * 4 * 5, "small": 7 * 4 * 3, "medium": 7 * 4 * 5,
+                         "full": 7 * 4 * 5},
+    "retrieval-lengths": {"smoke": 6 * 2, "mini": 2 * 6 * 2 * 3, "small": 3 * 6 * 3 * 3, "medium": 7 * 6 * 4 * 3,
+                          "full": 7 * 6 * 6 * 5},
+    "retrieval-noise": {"smoke": 8 * 2, "mini": 3 * 8 * 5, "small": 3 * 8 * 5, "medium": 3 * 8 * 10,
+                        "full": 3 * 8 * 10},
+}
+# The first cell of every scale. A change here changes what a published table was made from: raise the version of what
+# changed and record why.
+FIRST = {
+    "quickstart": {"smoke": "0e202c9f561ad416", "mini": "f27ee3db4f3282f7"},
+    "retrieval-table2": {"smoke": "4739581b784ece7d", "mini": "9666b8822c7e5810", "small": "b3c24813c25973c8",
+                         "medium": "1ec52b3ba412475d", "full": "2d7467cbbd82ef1f"},
+    "retrieval-lengths": {"smoke": "2acc457089ee6b39", "mini": "c77ad7d2cf51c1b9", "small": "9440945e45eee6f9",
+                          "medium": "9440945e45eee6f9", "full": "72e6987e701d35ee"},
+    "retrieval-noise": {"smoke": "f2046f4fbde772e1", "mini": "f22e3ec8f3969a07", "small": "c8303f34b541eb83",
+                        "medium": "cb31441bb2a1fe9a", "full": "f31433473455e7b9"},
+}
+
+
+def scales(name: str) -> list[tuple[str, str]]:
+    return [(name, scale) for scale in study(name).scales]
+
+
+EVERY = [pair for name in NAMES for pair in scales(name)]
+
+
+def test_every_study_is_counted_here() -> None:
+    assert {name: list(study(name).scales) for name in NAMES} == {n: list(counts) for n, counts in COUNTS.items()}
+    assert COUNTS["retrieval-table2"]["full"] == 140
+    assert COUNTS["retrieval-lengths"]["full"] == 1_260
+
+
+@pytest.mark.parametrize(("name", "scale"), EVERY)
+def test_every_scale_has_the_cells_it_should(name: str, scale: str) -> None:
+    entries = study(name).entries(scale)
+    assert len(entries) == COUNTS[name][scale]
+    assert len({e.cell.id for e in entries}) == len(entries)
+    assert entries[0].cell.id == FIRST[name][scale]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_is_called_as_it_is_registered_and_its_scales_are_in_order(name: str) -> None:
+    found = study(name)
+    assert found.name == name
+    assert list(found.scales) == [scale for scale in SCALES if scale in found.scales]
+    assert {"smoke", "mini"} <= set(found.scales)
+    assert (found.scales["smoke"] or 99) <= 1
+    assert (found.scales["mini"] or 99) <= 45
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tasks_conditions_and_analyses_exist_and_fit(name: str) -> None:
+    for scale in study(name).scales:
+        for entry in study(name).entries(scale, seeds=[0]):
+            evaluation = entry.cell.evaluation
+            assert entry.cell.task.name in TASKS
+            assert set(evaluation.conditions) <= set(entry.cell.task.conditions)
+            assert all(entry.cell.task.name in ANALYSES[analysis].tasks for analysis in evaluation.analyses)
+
+
+def test_claims_and_studies_name_each_other() -> None:
+    from unseen.studies.claims import CLAIMS
+
+    tested_by = {entry.name: CLAIMS.load(entry.name).study for entry in CLAIMS}
+    named_by = {claim: name for name in NAMES for claim in study(name).claims}
+    assert named_by == {claim: name for claim, name in tested_by.items() if name in NAMES}
+    assert set(tested_by.values()) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", ["retrieval-table2", "retrieval-lengths", "retrieval-noise"])
+def test_the_retrieval_studies_follow_the_paper(name: str) -> None:
+    found = study(name)
+    for scale in found.scales:
+        for entry in found.entries(scale):
+            assert entry.cell.task.preset == "released"
+            assert entry.cell.data_seed == 0  # one data set, as published
+            assert set(entry.cell.evaluation.conditions) == {"iid", "ood/single"}
+    published = recipe("retrieval-paper")
+    full = found.entries("full")
+    assert all(entry.cell.recipe == published for entry in full)
+    assert all(entry.cell.evaluation.examples == 10_000 for entry in full)
+    assert set(found.deviations("full")) == set(found.notes)
+
+
+def test_table2_is_the_ablations_of_the_paper() -> None:
+    entries = study("retrieval-table2").entries("full", seeds=[0])
+    switches = {e.levels["variant"]: (e.cell.model.positions, e.cell.model.self_attention) for e in entries}
+    assert switches == {"T−Pos−Att": ("none", False), "T+Pos−Att": ("sinusoidal", False),
+                        "T−Pos+Att": ("none", True), "T+Pos+Att": ("sinusoidal", True)}
+    assert {e.cell.model.embed_dropout for e in entries} == {"with_pos"}
+    assert {e.cell.task.length for e in entries} == {10}
+    assert {e.cell.task.length for e in study("retrieval-table2").entries("mini")} == {5}
+
+
+def test_studies_share_the_cells_that_are_the_same() -> None:
+    at_ten = {e.cell.id for e in study("retrieval-lengths").entries("full")
+              if e.levels["length"] == 10 and str(e.levels["variant"]).startswith("T")}
+    assert at_ten == {e.cell.id for e in study("retrieval-table2").entries("full")}
+
+
+def test_noise_crosses_positions_dropout_and_attention() -> None:
+    entries = study("retrieval-noise").entries("mini", seeds=[0])
+    t1 = {(e.cell.model.positions, e.cell.model.embed_dropout, e.cell.model.self_attention) for e in entries
+          if e.cell.task.name == "retrieval/T1"}
+    assert t1 == {(p, d, a) for p in ("none", "sinusoidal") for d in ("never", "always") for a in (True, False)}
+
+
+def test_the_quickstart_is_what_the_demo_trained_so_far() -> None:
+    by_hand = set()
+    for positions in ("none", "sinusoidal"):
+        for attention in (True, False):
+            model = options("retrieval-transformer", positions=positions, self_attention=attention)
+            by_hand |= {Cell(task("retrieval/T6", length=5), model, recipe("quick", steps=2_000, validate_every=100),
+                             Evaluation(), seed, seed).id for seed in range(5)}
+    assert by_hand == {e.cell.id for e in study("quickstart").entries("mini")}
+
+
+def test_mini_says_what_it_leaves_out() -> None:
+    said = study("retrieval-table2").deviations("mini")
+    assert "task: retrieval/T2, retrieval/T5, retrieval/T7 left out" in said
+    assert "task length 5 (full: 10)" in said
+    assert "batch 100 (paper: 10)" in said

@@ -1,0 +1,252 @@
+"""The building blocks of claims: every word for every comparison, what is left out, and what would settle it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from claim_records import frame, rows, spread_out
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unseen.randomness import stream
+from unseen.studies.claims.claim import AMBIGUOUS, Claim, combine, judge
+from unseen.studies.claims.evidence import Evidence, group
+from unseen.studies.claims.part import Finding, Part, above, below, better, between, close, examine, no_better, wider
+from unseen.studies.claims.quantity import CORRELATION, POOLED, SPREAD, Quantity, Statistic
+
+A = group(task="retrieval/T1", variant="A")
+B = group(task="retrieval/T1", variant="B")
+KEYS = ("task", "variant")
+
+
+def look(part: Part, *parts: list[dict]) -> Finding:
+    records = frame(*parts)
+    records = records[(records.selection == "best") & (records.condition == "ood/single")]
+    evidence = Evidence(records, records.drop_duplicates("cell"), KEYS)
+    return examine(part, evidence, stream("test").block())
+
+
+def a(mean: float, spread: float = 0.01, seeds: int = 5, **more: object) -> list[dict]:
+    return rows("T1", "A", spread_out(mean, spread, seeds), **more)
+
+
+def b(mean: float, spread: float = 0.01, seeds: int = 5, **more: object) -> list[dict]:
+    return rows("T1", "B", spread_out(mean, spread, seeds, shift=7), **more)
+
+
+WORDS = {
+    "above, well above": (above(A, 0.8), (a(0.9),), "supported"),
+    "above, well below": (above(A, 0.8), (a(0.7),), "contradicted"),
+    "above, on the bound": (above(A, 0.8), (a(0.802),), "undecided"),
+    "below, well below": (below(A, 0.8), (a(0.7),), "supported"),
+    "below, well above": (below(A, 0.8), (a(0.9),), "contradicted"),
+    "below, on the bound": (below(A, 0.8), (a(0.798),), "undecided"),
+    "between, inside": (between(A, 0.7, 0.8), (a(0.75),), "supported"),
+    "between, above": (between(A, 0.7, 0.8), (a(0.85),), "contradicted"),
+    "between, below": (between(A, 0.7, 0.8), (a(0.65),), "contradicted"),
+    "between, at an end": (between(A, 0.7, 0.8), (a(0.801),), "undecided"),
+    "between, wider than the range": (between(A, 0.7, 0.8), (a(0.75, 0.2),), "undecided"),
+    "close, there": (close(A, 0.9, 0.02), (a(0.905),), "supported"),
+    "close, elsewhere": (close(A, 0.9, 0.02), (a(0.95),), "contradicted"),
+    "close, too wide": (close(A, 0.9, 0.02), (a(0.905, 0.05),), "undecided"),
+    "better": (better(A, B), (a(0.9), b(0.8)), "supported"),
+    "worse": (better(A, B), (a(0.8), b(0.9)), "contradicted"),
+    "alike": (better(A, B), (a(0.9), b(0.899)), "undecided"),
+    "equal to the last bit": (better(A, B), (a(1.0, 0.0), b(1.0, 0.0)), "undecided"),
+    "better by a margin": (better(A, B, by=0.08), (a(0.9), b(0.8)), "supported"),
+    "better, not by the margin": (better(A, B, by=0.15), (a(0.9), b(0.8)), "contradicted"),
+    "not worse by a margin": (better(A, B, by=-0.03), (a(0.89), b(0.9)), "supported"),
+    "no better": (no_better(A, B, by=0.03), (a(0.9), b(0.9)), "supported"),
+    "better after all": (no_better(A, B, by=0.03), (a(0.95), b(0.85)), "contradicted"),
+    "wider": (wider(A, B), (a(0.1, 0.3), b(0.7, 0.01)), "supported"),
+    "narrower": (wider(A, B), (a(0.1, 0.01), b(0.7, 0.3)), "contradicted"),
+    "as wide": (wider(A, B), (a(0.1, 0.1), b(0.7, 0.1)), "undecided"),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_every_word_of_every_comparison(case: str) -> None:
+    part, parts, word = WORDS[case]
+    found = look(part, *parts)
+    assert found.word == word
+    assert found.estimate is not None and found.estimate.n == 5 and found.estimate.interval.indicative
+    assert found.estimate.covers == "initialisation"
+    assert bool(found.open) == (word == "undecided")
+
+
+def test_the_word_follows_the_interval_and_never_the_mean() -> None:
+    wide, narrow = look(above(A, 0.8), a(0.85, 0.2)), look(above(A, 0.8), a(0.85, 0.02))
+    assert wide.estimate is not None and narrow.estimate is not None
+    assert wide.estimate.value == pytest.approx(narrow.estimate.value)
+    assert (wide.word, narrow.word) == ("undecided", "supported")
+
+
+def test_fewer_than_three_seeds_are_undecided_whatever_they_say() -> None:
+    found = look(above(A, 0.5), a(0.99, 0.0, seeds=2))
+    assert (found.word, found.estimate) == ("undecided", None)
+    assert found.open == "2 usable seeds, 3 are the least"
+    assert look(above(A, 0.5), a(0.99, 0.0, seeds=3)).word == "supported"
+
+
+def test_runs_that_were_still_learning_are_left_out_and_said() -> None:
+    found = look(above(A, 0.8), rows("T1", "A", [0.9, 0.1, 0.91, 0.92, 0.2], learning=[0, 1, 0, 0, None]))
+    assert found.word == "supported" and found.estimate is not None
+    assert (found.estimate.n, found.estimate.value) == (3, pytest.approx(0.91))
+    assert found.left_out == ("A on T1: 1 of 5 still learning, 1 of 5 too short to tell whether still learning",)
+
+
+def test_what_would_settle_it() -> None:
+    learning = look(above(A, 0.8), rows("T1", "A", [0.9] * 5, learning=[0, 1, 1, 1, 0]))
+    assert learning.word == "undecided"
+    assert learning.open.startswith("more steps would settle it: 2 usable seeds") and "3 of 5 still" in learning.open
+    seeds = look(better(A, B), a(0.9, 0.02), b(0.885, 0.02))
+    assert seeds.word == "undecided"
+    count = int(seeds.open.removeprefix("about ").split()[0])
+    assert 5 < count < 100
+    more = look(better(A, B), a(0.9, 0.02, seeds=3 * count), b(0.885, 0.02, seeds=3 * count))
+    assert more.word == "supported"
+    assert "lies on the bound" in look(better(A, B), a(1.0, 0.0), b(1.0, 0.0)).open
+    assert look(wider(A, B), a(0.1, 0.1), b(0.7, 0.1)).open == "more seeds would settle it"
+
+
+def test_what_was_not_run_is_not_run() -> None:
+    assert look(better(A, B), a(0.9)).open == "B not run"
+    assert look(above(group(task="retrieval/T2", variant="A"), 0.5), a(0.9)).open == "T2 not run"
+    apart = look(above(group(task="retrieval/T2", variant="A"), 0.5), a(0.9), rows("T2", "B", [0.5] * 3))
+    assert (apart.word, apart.open) == ("not run", "A on T2 not run")
+    unrecorded = look(above(group("R7/positive", task="retrieval/T1", variant="A"), 0.0), a(0.9))
+    assert (unrecorded.word, unrecorded.open) == ("not run", "no R7/positive was recorded for A on T1")
+    other = look(above(group(task="retrieval/T1", depth=3), 0.0), a(0.9))
+    assert (other.word, other.open) == ("not run", "the runs have no depth")
+
+
+@pytest.mark.parametrize(("status", "word", "said"), [
+    ("pending", "not run", "no run of A on T1 has ended"),
+    ("failed", "not run", "no run of A on T1 has ended"),
+    ("diverged", "undecided", "0 usable seeds, 3 are the least (A on T1: 5 of 5 diverged)"),
+])
+def test_runs_without_records(status: str, word: str, said: str) -> None:
+    records = frame(a(0.9))
+    runs = records.drop_duplicates("cell").assign(status=status, still_learning=None)
+    found = examine(above(A, 0.5), Evidence(records.iloc[:0], runs, KEYS), stream("test").block())
+    assert (found.word, found.open) == (word, said)
+
+
+def test_a_seed_counts_only_where_it_is_whole() -> None:
+    """Averages over two variants use the seeds that both have; pairs likewise."""
+    both = group(task="retrieval/T1", variant=("A", "B"))
+    found = look(above(both, 0.5), rows("T1", "A", [0.9, 0.8, 0.7, 0.6]),
+                 rows("T1", "B", [0.7, 0.6, 0.5, 0.4], learning=[0, 0, 0, 1]))
+    assert found.estimate is not None
+    assert (found.estimate.n, found.estimate.value) == (3, pytest.approx(0.7))
+    pair = look(better(A, B), rows("T1", "A", [0.9, 0.8, 0.7, 0.6]),
+                rows("T1", "B", [0.7, 0.6, 0.6, 0.4], learning=[0, 0, 0, 1]))
+    assert pair.estimate is not None
+    assert (pair.estimate.n, pair.estimate.value) == (3, pytest.approx((0.2 + 0.2 + 0.1) / 3))
+
+
+def test_intervals_say_whether_the_data_varied() -> None:
+    own = [{**row, "data_seed": row["seed"]} for row in a(0.9)]
+    found = look(above(A, 0.5), own)
+    assert found.estimate is not None and found.estimate.covers == "initialisation and data"
+
+
+def one(statistic: Statistic, *parts: list[dict], metric: str = "accuracy", factor: str = "") -> float:
+    found = look(Part("", Quantity(statistic, group(metric, factor, task="retrieval/T1", variant="A"))), *parts)
+    assert found.estimate is not None
+    return found.estimate.value
+
+
+def test_statistics_against_numpy() -> None:
+    values = [0.91, 0.85, 0.97, 0.88]
+    assert one(SPREAD, rows("T1", "A", values)) == pytest.approx(np.std(values, ddof=1), rel=1e-9)
+    points = [rows("T1", "A", [0.9 - 0.01 * k + 0.02 * ((k * s) % 3) for s in range(4)], metric="R2/accuracy",
+                   factor="position", level=str(k)) for k in range(6)]
+    x = [k for k in range(6) for _ in range(4)]
+    y = [row["value"] for part in points for row in part]
+    found = one(CORRELATION, *points, metric="R2/accuracy", factor="position")
+    assert found == pytest.approx(np.corrcoef(x, y)[0, 1], rel=1e-9)
+    counts = [10, 1000, 3, 500]
+    weighted = [{**row, "n": n} for row, n in zip(rows("T1", "A", values), counts, strict=True)]
+    assert one(POOLED, weighted) == pytest.approx(np.average(values, weights=counts))
+
+
+def test_a_correlation_of_what_does_not_vary_is_undecided() -> None:
+    points = [rows("T1", "A", [1.0] * 4, metric="R2/accuracy", factor="position", level=str(k)) for k in range(5)]
+    found = look(below(group("R2/accuracy", "position", task="retrieval/T1", variant="A"), 0.0,
+                       statistic=CORRELATION), *points)
+    assert (found.word, found.open) == ("undecided", "it can't be measured: the values do not vary")
+
+
+@given(st.lists(st.floats(0, 1), min_size=3, max_size=8), st.floats(0, 1), st.permutations(range(8)))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_the_interval_decides_in_any_order(values: list[float], bound: float, order: list[int]) -> None:
+    records = frame(rows("T1", "A", values))
+    records = records[(records.selection == "best") & (records.condition == "ood/single")]
+    part = above(A, bound)
+    found = examine(part, Evidence(records, records, KEYS), stream("test").block())
+    mixed = records.iloc[[k for k in order if k < len(values)]]
+    assert examine(part, Evidence(mixed, mixed, KEYS), stream("test").block()) == found
+    assert found.estimate is not None
+    interval = found.estimate.interval
+    assert found.word == ("supported" if interval.low > bound else "contradicted" if interval.high < bound
+                          else "undecided")
+
+
+def claim(*parts: Part, **more: object) -> Claim:
+    def columns(runs: pd.DataFrame) -> pd.DataFrame:
+        return runs.assign(length=runs["task_options"].str.contains("length=5").map({True: 5, False: 10}))
+
+    fields = {"name": "x/1", "paper": "P", "place": "p", "statement": "s", "printed": "n", "study": "y",
+              "condition": "ood/single", "columns": columns, "printed_for": ("length", 10), **more}
+    return Claim(parts=parts, **fields)  # type: ignore[arg-type]
+
+
+def test_a_claim_is_as_good_as_its_parts() -> None:
+    good, bad, open_, absent = above(A, 0.8), above(A, 0.95), above(A, 0.9), above(B, 0.5)
+    records = frame(a(0.9))
+    expected = [([good, good], "supported"), ([good, bad, absent], "contradicted"), ([good, open_], "undecided"),
+                ([good, absent], "undecided"), ([absent], "not run"), ([], "not run")]
+    for parts, word in expected:
+        assert judge(claim(*parts), records).word == word
+    assert combine(["not run", "not run"]) == "not run"
+
+
+def test_printed_numbers_are_compared_only_where_they_were_printed() -> None:
+    tested = claim(above(A, 0.5), close(A, 0.7, 0.01))
+    here, there = judge(tested, frame(a(0.9))), judge(tested, frame(a(0.9, length=5)))
+    assert (here.word, here.setting) == ("contradicted", "length 10")
+    assert (there.word, there.setting) == ("supported", "length 5 (paper: 10)")
+    assert there.findings[1].open == "printed for length 10" and not there.findings[1].compared
+    assert judge(tested, frame(a(0.9, length=5), a(0.9))).setting == "length 10"
+    assert judge(claim(close(A, 0.7, 0.01)), frame(a(0.9, length=5))).word == "not run"
+
+
+def test_a_part_about_a_column_that_is_not_there_does_not_disturb_the_others() -> None:
+    found = judge(claim(above(A, 0.8), above(group(task="retrieval/T1", depth=3), 0.5)), frame(a(0.9)))
+    assert [one.word for one in found.findings] == ["supported", "not run"] and found.word == "undecided"
+
+
+def test_runs_that_cannot_be_told_apart_are_not_mixed() -> None:
+    two = frame(a(0.9), a(0.5, recipe_options="steps=5"))
+    found = judge(claim(above(A, 0.8)), two)
+    assert (found.word, found.note) == ("not run", AMBIGUOUS)
+
+
+def test_the_same_records_give_the_same_verdict() -> None:
+    records = frame(a(0.9, 0.03), b(0.88, 0.03))
+    tested = claim(better(A, B), above(A, 0.87), close(B, 0.9, 0.03))
+    first = judge(tested, records)
+    for seed in range(3):
+        assert judge(tested, records.sample(frac=1, random_state=seed)) == first
+    assert [found.word for found in first.findings].count("undecided") >= 1
+    assert first.open and all(": about" in text for text in first.open)
+
+
+def test_only_the_best_weights_on_the_paper_s_condition_are_read() -> None:
+    """`frame` adds records of the last weights (0.5) and of another condition (0.1)."""
+    found = judge(claim(above(A, 0.5)), frame(a(0.9, 0.0))).findings[0].estimate
+    assert found is not None and math.isclose(found.value, 0.9)

@@ -1,0 +1,224 @@
+"""The retrieval claims: the published numbers support them, other numbers contradict them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from claim_records import attention, frame, lengths, noise, positions, readings, rows, spread_out, table2
+
+from unseen.errors import UsageError
+from unseen.metrics import ANALYSES
+from unseen.studies.claims import CLAIMS
+from unseen.studies.claims import retrieval as claims
+from unseen.studies.claims.claim import Verdict, judge
+from unseen.studies.claims.ledger import as_data, as_markdown, as_table, verdicts
+from unseen.studies.claims.retrieval import TABLE2, VARIANTS, columns, length_of
+from unseen.tasks import TASKS, task
+
+NAMES = [entry.name for entry in CLAIMS]
+LATER_IS_HARDER = {"T−Pos−Att": 0.0, "T+Pos−Att": 0.0, "T−Pos+Att": -0.51, "T+Pos+Att": -0.51}
+
+
+def published(length: int = 10) -> pd.DataFrame:
+    return frame(table2(length), attention(length), positions(LATER_IS_HARDER, length=length), readings(length))
+
+
+def word(name: str, records: pd.DataFrame) -> str:
+    return judge(CLAIMS.load(name), records).word
+
+
+@cache
+def verdict_of_the_paper(name: str) -> Verdict:
+    records = {"retrieval/C10": lambda: frame(lengths()), "retrieval/noise": lambda: frame(noise())}
+    return judge(CLAIMS.load(name), records.get(name, published)())
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "retrieval/C7"])
+def test_the_published_numbers_support_the_claims(name: str) -> None:
+    """Five seeds with the printed means and spreads, or with what is said where nothing is printed."""
+    found = verdict_of_the_paper(name)
+    assert [one.part.says for one in found.findings if one.word != "supported"] == []
+    assert found.word == "supported" and all(one.compared for one in found.findings)
+
+
+def test_one_comparison_is_not_settled_by_the_published_numbers() -> None:
+    """T6: 92.1 ± 0.3 against 90.7 ± 1.9, five seeds each, is 1.4 ± 0.9 points; the interval holds zero."""
+    found = verdict_of_the_paper("retrieval/C7")
+    assert [one.word for one in found.findings] == ["undecided", "supported"]
+    assert found.word == "undecided" and "seeds would settle it" in found.findings[0].open
+
+
+def changed(records: pd.DataFrame, task: str, variant: str, value: float, metric: str = "accuracy") -> pd.DataFrame:
+    """Records in which one cell of the table has other values."""
+    chosen = (records.task == f"retrieval/{task}") & (records.variant == variant) & (records.metric == metric)
+    assert chosen.any()
+    return records.assign(value=records.value.where(~chosen, value + 0.001 * records.seed))
+
+
+WRONG: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "retrieval/C1": lambda r: changed(r, "T1", "T−Pos−Att", 0.7),
+    "retrieval/C2": lambda r: changed(r, "T4", "T+Pos+Att", 0.95),
+    "retrieval/C3": lambda r: changed(r, "T3", "T−Pos+Att", 0.86),
+    "retrieval/C4": lambda r: changed(r, "T5", "T+Pos+Att", 0.95),
+    "retrieval/C5": lambda r: changed(r, "T6", "T−Pos−Att", 0.9),
+    "retrieval/C6": lambda r: changed(r, "T7", "T+Pos+Att", 0.85),
+    "retrieval/C7": lambda r: changed(r, "T6", "T+Pos+Att", 0.99),
+    "retrieval/C8": lambda r: changed(r, "T6", "T−Pos+Att", -0.5, "R7/positive"),
+    "retrieval/C9": lambda r: r.assign(value=r.value.where(r.metric != "R2/accuracy", 1.9 - r.value)),
+    "retrieval/C10": lambda r: changed(r, "T1", "LSTM+Att", 0.5, "R9/target"),
+    "retrieval/table2": lambda r: changed(r, "T7", "T+Pos−Att", 0.72),
+    "retrieval/attention": lambda r: changed(r, "T7", "T−Pos+Att", 0.2, "R7/positive"),
+    "retrieval/reading": lambda r: changed(r, "T1", "T−Pos−Att", 0.999, "R1/wrong").assign(
+        value=lambda f: f.value.where(f.metric != "R1/wrong", 0.95)),
+    "retrieval/noise": lambda r: frame(noise(dropout=0.0, positions=0.03)),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_other_numbers_contradict_them(name: str) -> None:
+    records = frame(lengths()) if name == "retrieval/C10" else published()
+    assert word(name, WRONG[name](records)) == "contradicted"
+
+
+def test_a_shuffled_table_contradicts_most_of_it() -> None:
+    """The same numbers under other names: variants in reverse order."""
+    backwards = dict(zip(VARIANTS, reversed(VARIANTS), strict=True))
+    records = published()
+    found = {v.claim.name: v.word for v in verdicts(records.assign(variant=records.variant.map(backwards)))}
+    wrong = {"retrieval/C1", "retrieval/C5", "retrieval/C6", "retrieval/C9", "retrieval/table2"}
+    assert {name for name, verdict in found.items() if verdict == "contradicted"} >= wrong
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("retrieval/C10", "retrieval/noise")])
+def test_at_another_length_directions_are_judged_and_printed_numbers_are_not(name: str) -> None:
+    found = judge(CLAIMS.load(name), published(length=5))
+    assert found.setting == "length 5 (paper: 10)"
+    assert {one.compared for one in found.findings if one.part.printed} <= {False}
+    directions = [one for one in found.findings if not one.part.printed]
+    assert found.word == ("not run" if not directions else "undecided" if name == "retrieval/C7" else "supported")
+
+
+def test_ceilings_are_those_the_tasks_declare_at_every_length() -> None:
+    for length in (5, 10, 30):
+        for kind, rule, ceiling in (("T2", "one feature: a present", claims.ONE_FEATURE),
+                                    ("T3", "one feature: a present", claims.ONE_FEATURE),
+                                    ("T4", "one feature: b present", claims.ONE_FEATURE),
+                                    ("T6", "a pair complete, order ignored", claims.ORDER_BLIND)):
+            made = task(f"retrieval/{kind}", length=length, preset="released")
+            declared = {s.name: s.ceiling for s in made.shortcuts("ood/single")}
+            assert declared[rule] == pytest.approx(ceiling)
+
+
+def test_runs_still_learning_change_the_verdict_to_undecided() -> None:
+    records = frame([row for task in ("T1", "T3", "T4", "T6") for v, variant in enumerate(VARIANTS)
+                     for row in rows(task, variant, spread_out(TABLE2[task][v][0] / 100, 0.005, shift=v), length=5,
+                                     learning=[1, 1, 1, 0, 0] if (task, variant) == ("T6", "T−Pos+Att") else None)])
+    found = judge(claims.C5, records)
+    assert found.word == "undecided"
+    assert found.left_out == ["T−Pos+Att on T6: 3 of 5 still learning"]
+    assert any("more steps would settle it" in text for text in found.open)
+    assert word("retrieval/C1", records) == "supported"
+    # What does not need the runs that were left out is judged without them.
+    assert [one.word for one in found.findings if one.compared] == ["supported", "supported", "undecided", "supported"]
+
+
+def test_a_claim_about_two_tasks_is_not_supported_by_one() -> None:
+    found = judge(claims.C2, frame(table2(5, ["T1", "T3", "T4", "T6"])))
+    assert found.word == "undecided"
+    assert {one.open for one in found.findings if one.word != "supported"} == {"T2 not run"}
+    assert judge(claims.C4, frame(table2(5, ["T1", "T3", "T4", "T6"]))).word == "not run"
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_too_few_seeds_settle_nothing(seeds: int) -> None:
+    found = verdicts(frame(table2(seeds=seeds)))
+    assert {v.word for v in found if v.word != "not run"} == {"undecided"}
+
+
+def test_more_seeds_settle_what_five_left_open() -> None:
+    assert word("retrieval/C7", frame(table2(seeds=25))) == "supported"
+
+
+def test_lengths_come_from_the_options() -> None:
+    runs = frame(lengths((5, 10, 20)), table2(30, ["T1"])).drop_duplicates("cell")
+    found = columns(runs)
+    assert set(zip(found.length, found.reach, strict=True)) == {(5, "shortest"), (10, "between"), (20, "between"),
+                                                                (30, "longest")}
+    assert length_of("") == length_of("preset=clean wavelength=3") == 10
+    assert length_of("preset=released length=25") == 25
+    assert len(columns(runs.assign(task="rules/mlp"))) == 0
+
+
+def test_some_lengths_are_judged_as_far_as_they_go() -> None:
+    """Without length 30 and without T2 the statements about them are not run; none is contradicted."""
+    found = judge(claims.C10, frame([row for row in lengths((5, 10, 20)) if row["task"] != "retrieval/T2"]))
+    said = {one.part.says: one for one in found.findings}
+    assert found.word == "undecided" and {one.word for one in found.findings} == {"supported", "not run"}
+    assert {one.open for one in said.values() if one.word == "not run"} == {"length 30 not run", "T2 not run"}
+
+
+def test_records_of_other_studies_are_no_evidence() -> None:
+    """A noise study has no variants; a plain `train` has neither; another family has nothing."""
+    crossed = frame(noise()).drop(columns="variant")
+    assert {v.claim.name for v in verdicts(crossed) if v.word != "not run"} == {"retrieval/noise"}
+    plain = frame(table2(tasks=["T1"])).query("variant == 'T+Pos+Att'").drop(columns=["variant", "scale"])
+    assert {v.word for v in verdicts(plain)} == {"not run"}
+    other = published().assign(task="rules/mlp")
+    assert {v.word for v in verdicts(other)} == {"not run"}
+    assert {v.word for v in verdicts(published().iloc[:0])} <= {"not run"}
+
+
+def test_every_scale_is_judged_by_itself() -> None:
+    both = pd.concat([published(5), published(10).assign(scale="full")], ignore_index=True)
+    found = verdicts(both, names=["retrieval/C1"])
+    assert [(v.scale, v.setting) for v in found] == [("mini", "length 5 (paper: 10)"), ("full", "length 10")]
+
+
+def test_determinism_and_order() -> None:
+    records, names = published(), ["retrieval/C1", "retrieval/C8", "retrieval/C9", "retrieval/reading"]
+    text = as_table(verdicts(records, names=names), {}, parts=True)
+    mixed = records.sample(frac=1, random_state=np.random.RandomState(4))
+    assert as_table(verdicts(mixed, names=names), {}, parts=True) == text
+    assert as_table(verdicts(records, names=names), {}, parts=True) == text
+
+
+def test_the_ledger_in_three_forms() -> None:
+    found = verdicts(frame(table2(5, ["T1", "T4"])), names=["retrieval/C1", "retrieval/C2", "retrieval/C4"])
+    deviations = {"mini": ["length 5 (full: 10)"]}
+    text = as_table(found, deviations)
+    assert "retrieval/C1  supported  mini, length 5 (paper: 10)  2 supported, 4 not compared" in text
+    assert "not run: retrieval/C4 (T5 not run)" in text and "length 5 (full: 10)" in text and "indicative" in text
+    document = as_markdown(found, deviations)
+    assert [line.count("|") for line in document.splitlines() if line.startswith("|")] == [7] * 5
+    whole = as_table(found, deviations, parts=True)
+    assert whole.count("printed for length 10") == 4 + 4 and "printed: T4" not in whole.split("retrieval/C4")[1]
+    data = as_data(found[0])
+    assert data["verdict"] == "supported" and data["parts"][0]["seeds"] == 5 and data["parts"][2]["compared"] is False
+
+
+def test_the_registry_names_every_claim_rightly() -> None:
+    others = ["retrieval/table2", "retrieval/attention", "retrieval/reading", "retrieval/noise"]
+    assert [*(f"retrieval/C{k}" for k in range(1, 11)), *others] == NAMES
+    for entry in CLAIMS:
+        claim = entry.load()
+        assert claim.name == entry.name and claim.parts and claim.statement and claim.printed
+        says = [part.says for part in claim.parts]
+        assert len(set(says)) == len(says)  # the name of a part is the name of its random stream
+        for part in claim.parts:
+            for found in part.quantity.groups:
+                assert all(name in TASKS for name in found.columns.get("task", ()))
+                analysis, _, measure = found.metric.partition("/")
+                assert found.metric == "accuracy" or (analysis in ANALYSES and measure)
+    with pytest.raises(UsageError, match="Did you mean"):
+        CLAIMS.load("retrieval/C11")
+
+
+def test_table2_agrees_with_the_numbers_printed_in_its_claims() -> None:
+    printed_cells = [cell for row in TABLE2.values() for cell in row]
+    for printed, part in zip(printed_cells, claims.TABLE2_VALUES.parts, strict=True):
+        assert (part.low + part.high) / 2 == pytest.approx(printed[0] / 100)
+        assert part.high - part.low == pytest.approx(max(0.02, 4 * printed[1] / 100), abs=1e-3)
