@@ -23,6 +23,7 @@ from unseen.randomness import stream
 from unseen.report.figures import every_seed, save
 from unseen.stats import bootstrap
 from unseen.studies.run import Interrupted
+from unseen.studies.store import Store
 from unseen.studies.study import study
 from unseen.tasks.base import Task
 
@@ -58,7 +59,11 @@ def main() -> None:
     try:
         records = unseen.run(quickstart, given.out, scale=given.scale, workers=given.workers)
     except Interrupted as stopped:
-        sys.exit(f"{stopped}.")
+        print(f"{stopped}.", file=sys.stderr)
+        sys.exit(130)
+    with Store.read(given.out) as store:
+        if len(store.failures()):
+            sys.exit(f"{len(store.failures())} cells failed: unseen results {given.out} --failures")
 
     scores = records.query("condition == @CONDITION and selection == 'best' and metric == 'accuracy' and factor == ''")
     scores = scores[scores.scale == given.scale][["variant", "seed", "value", "still_learning"]]

@@ -108,7 +108,8 @@ class Runs:
 
 def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, recipe: str | Recipe = "quick",
           evaluation: Evaluation | None = None, data_seed: int | None = None, out: str | Path | None = None,
-          stack: int | None = None, device: str = "cpu", progress: Style = "auto", **recipe_options: Any) -> Runs:
+          stack: int | None = None, device: str = "cpu", discard_damaged: bool = False, progress: Style = "auto",
+          **recipe_options: Any) -> Runs:
     """Train a model on a task, many seeds as one; continues what `out` already holds of the same work.
 
     `seeds` is a number (0 … n − 1) or the seeds themselves. `recipe` is a name, with single options as keywords
@@ -126,7 +127,8 @@ def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, rec
     numbers = _seeds(seeds)
     evaluation = evaluation or Evaluation()
     cells = [Cell(task, options, used, evaluation, s, s if data_seed is None else data_seed) for s in numbers]
-    _check_counts(stack=stack)
+    settings = Settings(size=stack, device=device, progress=progress, retry_failed=True,
+                        discard_damaged=discard_damaged, cls=cls)
     # Whatever can be refused is refused before anything is written.
     module = build_model(options, task.spec, numbers[0], cls)
     evaluating.conditions(task, evaluation)
@@ -136,19 +138,19 @@ def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, rec
     own_data = all(c.data_seed == c.seed for c in cells)
     with Store.write(path) as store:
         store.claim({**cells[0].work, "data_seed": "own" if own_data else cells[0].data_seed})
-        run_entries([Entry({}, c) for c in cells], store,
-                    Settings(size=stack, device=device, progress=progress, cls=cls),
+        run_entries([Entry({}, c) for c in cells], store, settings,
                     title=f"{words(task.options())} · {words(options.options())}")
-        failed = store.failures()
+        failed = _only(store.failures(), {c.id for c in cells})
     if len(failed):
         raise CheckFailed(f"{len(failed)} of {len(cells)} runs failed: {failed.cause[0]}. The others are in {path}")
     return Runs(cells, path, cls, keep_alive)
 
 
-def run(study: Study | str, out: str | Path, *, scale: str | None = None, seeds: int | Iterable[int] | None = None,
-        workers: int | None = None, executor: Literal["inline", "local", "ray"] = "local",
-        address: str | None = None, keep: Keep = "none", retry_failed: bool = False, discard_damaged: bool = False,
-        stack: int | None = None, slice_seconds: float = 60.0, progress: Style = "auto") -> pd.DataFrame:
+def run(study: Study | str | Path, out: str | Path, *, scale: str | None = None,
+        seeds: int | Iterable[int] | None = None, workers: int | None = None,
+        executor: Literal["inline", "local", "ray"] = "local", address: str | None = None, keep: Keep = "none",
+        retry_failed: bool = False, discard_damaged: bool = False, stack: int | None = None,
+        slice_seconds: float = 60.0, device: str = "cpu", progress: Style = "auto") -> pd.DataFrame:
     """Run a study of the catalogue, or of a YAML or Python file, into a directory; returns its records.
 
     What the directory already holds of it is kept: after any crash the same call goes on. `seeds` replaces the
@@ -158,12 +160,11 @@ def run(study: Study | str, out: str | Path, *, scale: str | None = None, seeds:
 
         unseen.run("quickstart", out="demo")
     """
-    found = find_study(study) if isinstance(study, str) else study
+    found = study if isinstance(study, Study) else find_study(str(study))
     chosen = found.default_scale if scale is None else scale
     entries = found.entries(chosen, None if seeds is None else _seeds(seeds))
-    settings = Settings(executor, workers, address, stack, slice_seconds, keep, progress=progress,
-                        retry_failed=retry_failed, discard_damaged=discard_damaged)
-    _check_counts(workers=workers, stack=stack)
+    settings = Settings(executor, workers, address, stack, slice_seconds, keep, device, progress,
+                        retry_failed, discard_damaged)
     with Store.write(out) as store:
         store.claim({"study": f"{found.name}@{found.version}"})
         run_entries(entries, store, settings, f"{found.name} {chosen}", chosen)
@@ -195,12 +196,6 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
     if not numbers or len(set(numbers)) != len(numbers):
         raise UsageError(f"seeds = {seeds!r}: give a positive number, or different whole numbers")
     return numbers
-
-
-def _check_counts(**counts: int | None) -> None:
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise UsageError(f"{name} = {count}: give a positive number")
 
 
 def _check_selection(selection: str) -> None:

@@ -238,7 +238,7 @@ def test_doctor_finds_this_installation_sound() -> None:
 
 def test_bench_runs_writes_and_compares(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    ok("bench", "--quick", "--json", file)
+    ok("bench", "generator", "stack", "--quick", "--json", file)
     found = json.loads(file.read_text())
     assert {"generator", "stack"} == set(found["figures"]) and "cpu" in found["machine"]
     assert "× before" in ok("bench", "generator", "--quick", "--against", file)

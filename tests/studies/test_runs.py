@@ -182,8 +182,8 @@ def test_a_users_class_trains_and_comes_back(tmp_path: Path) -> None:
     assert runs.trace(n=10).traces["test_runs:Mine", 0]["prediction"].shape == (10, 1)
 
 
-def test_fewer_seeds_after_an_interrupt_finish_what_was_begun(undisturbed: Path, tmp_path: Path,
-                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_seeds_after_an_interrupt_leave_the_others_where_they_were(undisturbed: Path, tmp_path: Path,
+                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt_in_step_17(monkeypatch)
     with pytest.raises(KeyboardInterrupt, match="goes on from there"):
         train(tmp_path / "r", stack=3)
@@ -191,6 +191,9 @@ def test_fewer_seeds_after_an_interrupt_finish_what_was_begun(undisturbed: Path,
     with Store.read(tmp_path / "r") as store:
         assert set(store.cells().step) == {18}
     train(tmp_path / "r", seeds=2)
+    with Store.read(tmp_path / "r") as store:
+        assert store.cells().step.tolist() == [40, 40, 18]
+    train(tmp_path / "r")
     assert rows(tmp_path / "r") == rows(undisturbed)
 
 

@@ -10,5 +10,9 @@ BENCHMARKS: Registry[object] = Registry(
     {
         "generator": ("unseen.benchmarks.generator:generator", "retrieval examples per second, by task and length"),
         "stack": ("unseen.benchmarks.stack:stack", "stacked training against a plain PyTorch loop, over S and batch"),
+        "study-workers": ("unseen.benchmarks.studies:workers", "two worker processes against one, on equal stacks"),
+        "study-orchestration": ("unseen.benchmarks.studies:orchestration",
+                                "what a study of 1 000 small cells costs besides training"),
+        "study-size": ("unseen.benchmarks.size:size", "a study of 10 000 cells: counted, entered, listed"),
     },
 )

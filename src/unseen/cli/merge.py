@@ -18,12 +18,15 @@ def merge(
 
     unseen merge runs/monday runs/tuesday --into runs/both
     """
+    from unseen.errors import UsageError
     from unseen.studies.merge import merge as merge_stores
     from unseen.studies.store import Store
 
     # All sources are opened before the target is made: a wrong one leaves nothing behind.
     for path in sources:
-        Store.read(path).close()
+        with Store.read(path) as source:
+            if not source.work:
+                raise UsageError(f"{path} holds nothing yet")
     with Store.write(into) as target:
         for path in sources:
             with Store.read(path) as source:

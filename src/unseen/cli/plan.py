@@ -119,11 +119,12 @@ def _report(study: Study, chosen: str, by_scale: dict[str, list[Entry]], workers
 
 def _left(entries: list[Entry], workers: int, rates: Rates | None, out: Path) -> tuple[Plan, int]:
     """What a directory has not yet, and how many cells have failed there."""
+    from unseen.studies.database import FILE
     from unseen.studies.plan import plan as make
     from unseen.studies.plan import shares_done
     from unseen.studies.store import Store
 
-    if not (out / "store.sqlite").is_file():  # nothing was run yet
+    if not (out / FILE).is_file():  # nothing was run yet
         return make(entries, workers, rates), 0
     with Store.read(out) as store:
         done, status = shares_done(store, entries), store.status()

@@ -54,7 +54,7 @@ def results(
         _parquet(table, out)
         return
     texts = {Format.table: lambda: table.to_string(index=False), Format.csv: lambda: table.to_csv(index=False),
-             Format.json: lambda: table.to_json(orient="records", indent=1)}
+             Format.json: lambda: _json(table)}
     write(texts[format](), out)
 
 
@@ -91,11 +91,22 @@ def _failures(directory: Path) -> str:
     return "\n".join(lines)
 
 
+def _json(table: pd.DataFrame) -> str:
+    """Every digit of every number; what is not a number is null."""
+    import json
+
+    whole = table.astype(object)
+    return json.dumps(whole.where(table.notna(), None).to_dict("records"), indent=1, ensure_ascii=False)
+
+
 def _parquet(table: pd.DataFrame, out: Path | None) -> None:
     if out is None:
         raise UsageError("--format parquet needs --out FILE")
+    # A column of Parquet has one type: an axis with levels of several is written as text.
+    texts = table.select_dtypes(object)
+    mixed = [name for name in texts if texts[name].dropna().map(type).nunique() > 1]
     try:
-        table.to_parquet(out)
+        table.astype(dict.fromkeys(mixed, str)).to_parquet(out)
     except ImportError:
         raise UsageError("Parquet needs the extra 'parquet': pip install 'unseen[parquet]'") from None
     except OSError as error:

@@ -17,20 +17,23 @@ def summary(directory: Path) -> str:
     from unseen.studies.store import Store
 
     with Store.read(directory) as store:
-        (records, entries), work = store.tables(), store.work
+        (records, entries), work = store.tables(overall=True), store.work
     return _study(records, entries, work) if "study" in work else _train(records, entries, work)
 
 
 def _study(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -> str:
     """One block per scale: a line per place, with the best weights' score on every condition."""
+    from unseen.studies.store import ENDED
     from unseen.studies.tables import labelled
 
+    if entries.empty:
+        return f"{work['study']}: nothing has been entered yet"
     placed, place = labelled(entries)
     axes = [a for a in ("task", "model") if placed[a].nunique() > 1 and not _follows(placed, a, place)]
     axes += [a for a in place if a != "scale"]
     lines = []
     for scale, cells in placed.groupby("scale", sort=False):
-        ended = cells.status.isin(["finished", "stopped", "diverged"])
+        ended = cells.status.isin(ENDED)
         lines += [f"{work['study']} {scale}: {ended.sum()} of {len(cells)} cells have ended", ""]
         lines += _table(records[records["scale"] == scale], cells, axes) if ended.any() else []
         lines += _notes(cells, axes)
@@ -40,15 +43,15 @@ def _study(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -
 def _follows(placed: pd.DataFrame, part: str, place: list[str]) -> bool:
     """Whether the axes already say which task or model it is."""
     axes = [a for a in place if a != "scale"]
-    return bool(axes) and bool((placed.groupby(axes)[part].nunique() == 1).all())
+    return bool(axes) and bool((placed.groupby(axes, dropna=False)[part].nunique() == 1).all())
 
 
 def _table(records: pd.DataFrame, cells: pd.DataFrame, axes: list[str]) -> list[str]:
     metric = _metric(records)
-    best = records[(records.factor == "") & (records.metric == metric) & (records.selection == "best")]
-    conditions = list(dict.fromkeys(best.condition))
+    best = records[(records.metric == metric) & (records.selection == "best")]
+    conditions = best.condition.unique().tolist()
     groups: dict[tuple[Any, ...], list[float]] = {}
-    for *levels, condition, value in zip(*(best[c].tolist() for c in [*axes, "condition", "value"]), strict=True):
+    for *levels, condition, value in zip(*best[[*axes, "condition", "value"]].to_numpy(object).T, strict=True):
         groups.setdefault((*map(_shown, levels), condition), []).append(value)
     places = list(dict.fromkeys(key[:-1] for key in groups))
     rows = [[*axes, "runs", *(f"{c} {metric}" for c in conditions)]]
@@ -93,7 +96,8 @@ def _notes(cells: pd.DataFrame, axes: list[str]) -> list[str]:
 
     ended = cells.status.isin(["finished", "stopped"])
     covers = "initialisation and data" if (cells.seed == cells.data_seed).all() else "initialisation, on one data set"
-    most = cells[ended].groupby(axes or "scale").size().max() if ended.any() else 0
+    sizes = cells[ended].groupby(axes or "scale", dropna=False).size()
+    enough = sizes[sizes >= FEWEST]
     marks = [("failed", cells.status == "failed"), ("diverged", cells.status == "diverged"),
              ("still learning at the end", ended & (cells.still_learning == 1)),
              ("too few validations to tell whether still learning", ended & cells.still_learning.isna())]
@@ -102,15 +106,15 @@ def _notes(cells: pd.DataFrame, axes: list[str]) -> list[str]:
     notes += [f"{pending} cells have not ended; the same `run` goes on with them"] if pending else []
     if ended.any():
         spread = f"intervals: 95 %, bootstrap over seeds ({covers})" + (
-            "; indicative, fewer than 10 seeds" if most < INDICATIVE else "")
-        notes.append("best weights on validation; " + (spread if most >= FEWEST else "± one standard deviation"))
+            "; indicative where there are fewer than 10 seeds" if (enough < INDICATIVE).any() else "")
+        notes.append("best weights on validation; " + (spread if len(enough) else "± one standard deviation"))
     return ["", *notes]
 
 
 def _where(cells: pd.DataFrame, axes: list[str], what: str) -> str:
     """`still learning at the end: 3 runs (T6 T+Pos+Att seed 0, 4; …)`."""
-    groups = cells.groupby(axes, sort=False) if axes else [("", cells)]
-    places = [f"{' '.join(map(str, key if isinstance(key, tuple) else (key,)))} seed {', '.join(map(str, rows.seed))}"
+    groups = cells.groupby(axes, sort=False, dropna=False) if axes else [((), cells)]
+    places = [f"{' '.join(filter(None, map(_shown, key)))} seed {', '.join(map(str, rows.seed))}"
               for key, rows in groups]
     shown = "; ".join(p.strip() for p in places[:6]) + ("; …" if len(places) > 6 else "")
     return f"{what}: {len(cells)} run{'s' if len(cells) > 1 else ''} ({shown})"
@@ -122,7 +126,7 @@ def _train(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -
 
     lines = [f"{words(work['task'])} · {words(work['model'])} · recipe {words(work['recipe'])}"] if work else []
     metric = _metric(records)
-    whole = records[(records.factor == "") & (records.metric == metric)]
+    whole = records[records.metric == metric]
     for (condition, selection), rows in whole.groupby(["condition", "selection"]):
         lines.append(_line(f"{condition} {metric}, {selection} weights", rows))
     pending = int((entries.status == "pending").sum())

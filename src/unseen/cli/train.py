@@ -21,6 +21,8 @@ def train(
     data_seed: Annotated[int | None, typer.Option(help="One data set for all seeds (default: each its own).")] = None,
     stack: Annotated[int | None, typer.Option(help="Seeds trained as one (default: found by a probe).")] = None,
     device: Annotated[str, typer.Option(help="cpu, or another torch device.")] = "cpu",
+    discard_damaged: Annotated[bool, typer.Option(
+        "--discard-damaged", help="Train seeds again whose checkpoint is damaged.")] = False,
     set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
 ) -> None:
     """Train a model on a task and leave records in a directory; run it again to continue or to add seeds.
@@ -51,7 +53,8 @@ def train(
     from unseen.studies.run import Interrupted
 
     try:
-        runs = run(found, options, seeds=numbers, recipe=used, data_seed=data_seed, out=out, stack=stack, device=device)
+        runs = run(found, options, seeds=numbers, recipe=used, data_seed=data_seed, out=out, stack=stack, device=device,
+                   discard_damaged=discard_damaged)
     except Interrupted as stopped:
         typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None
@@ -68,7 +71,7 @@ def seed_numbers(text: str) -> list[int]:
     """The seeds behind `--seeds 5` or `--seeds 0,3,7`."""
     try:
         if "," in text:
-            return [int(part) for part in text.split(",")]
+            return [int(part) for part in text.removesuffix(",").split(",")]
         count = int(text)
     except ValueError:
         raise UsageError(f"--seeds {text}: expected a number like 5 or a list like 0,3,7") from None

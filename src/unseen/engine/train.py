@@ -128,7 +128,7 @@ class Trainer:
 
     def advance(self, steps: int | None = None, seconds: float | None = None,
                 on_step: Callable[[Trainer], bool] | None = None) -> list[Point]:
-        """Train for some steps, or some seconds, or to the end; returns the new points of the curves.
+        """Train for some steps, some seconds (at least a step), or to the end; returns the new points of the curves.
 
         `on_step` is called after each step; it stops the loop by answering True.
         """
@@ -136,7 +136,7 @@ class Trainer:
         end = self.job.recipe.steps if steps is None else min(self.step + steps, self.job.recipe.steps)
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         with one_thread():
-            while self.running and self.step < end and time.monotonic() < deadline:
+            while self.running and self.step < end:
                 began, began_cpu, members = time.perf_counter(), time.process_time(), self.running
                 if self._train_step() and (self.step % self.job.recipe.validate_every == 0
                                            or self.step == self.job.recipe.steps):
@@ -144,7 +144,7 @@ class Trainer:
                 for member in members:
                     self.progress[member.key].seconds += (time.perf_counter() - began) / len(members)
                     self.progress[member.key].cpu_seconds += (time.process_time() - began_cpu) / len(members)
-                if on_step is not None and on_step(self):
+                if (on_step is not None and on_step(self)) or time.monotonic() >= deadline:
                     break
         return points
 

@@ -16,7 +16,6 @@ from unseen.engine.recipe import Evaluation, Recipe
 from unseen.errors import UsageError
 from unseen.models import options
 from unseen.spec import Spec
-from unseen.tasks import task
 from unseen.tasks.base import Task
 
 if TYPE_CHECKING:  # to describe a cell, or to read one from a store, is not to load torch
@@ -66,19 +65,6 @@ class Cell:
     def id(self) -> str:
         """The first 16 hex digits of the SHA-256 of the identity."""
         return hashlib.sha256(self.identity.encode()).hexdigest()[:16]
-
-
-def rebuild(identity: str) -> Cell:
-    """The cell of an identity, as a store keeps it; refused where this release would make another cell of it."""
-    said = json.loads(identity)
-    given = {part: {k: v for k, v in said[part].items() if k != "version"} for part in PARTS}
-    model = ForeignModel.parse(given["model"]) if "source" in given["model"] else options(**given["model"])
-    cell = Cell(task(**given["task"]), model, Recipe.parse(given["recipe"]), Evaluation.parse(given["evaluation"]),
-                said["seed"], said["data_seed"])
-    if cell.identity != identity:
-        raise UsageError(f"{words(said['task'])} · {words(said['model'])} was made by another release of Unseen "
-                         f"({difference(said, json.loads(cell.identity))}); use that release to go on with it")
-    return cell
 
 
 def _text_of(part: Config) -> str:

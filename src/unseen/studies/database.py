@@ -94,6 +94,8 @@ def said_plainly(path: Path) -> Iterator[None]:
         yield
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CheckFailed(f"{path / FILE} is damaged: {error}") from error
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+        raise  # a mistake of ours, not of the disk
     except sqlite3.OperationalError as error:
         if "decode" in str(error):
             raise CheckFailed(f"{path / FILE} is damaged: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 Level = str | int | float | bool
 COLUMNS = frozenset({
     "seed", "data_seed", "status", "step", "still_learning", "selection", "condition", "factor", "level", "metric",
-    "value", "standard_error", "n", "cell", "scale", "recipe",
+    "value", "standard_error", "n", "cell", "scale", "recipe", "best_step", "note", "cause", "levels", "position",
+    "identity",
 })
 """Columns of the records that no axis may be called after; an axis `task` or `model` must agree with its column."""
 
@@ -115,7 +117,7 @@ def check_levels(axis: str, levels: Sequence[Level], known: Collection[Level], w
 
 def check_axis(axis: str, levels: Mapping[Level, Settings]) -> None:
     """Refuse an axis whose name, levels or settings can't be used."""
-    if not isinstance(axis, str) or not axis.isidentifier():
+    if not isinstance(axis, str) or not axis.isidentifier() or axis.startswith("_"):
         raise UsageError(f"axis '{axis}': an axis is a column of the records; call it by one word, like self_attention")
     if axis in COLUMNS or axis.endswith("_options"):
         raise UsageError(f"axis '{axis}': the records have a column of this name; choose another word")
@@ -123,8 +125,8 @@ def check_axis(axis: str, levels: Mapping[Level, Settings]) -> None:
         raise UsageError(f"axis '{axis}' has no levels")
     for level, settings in levels.items():
         place = f"axis '{axis}', level '{level}'"
-        if not isinstance(level, Level):
-            raise UsageError(f"{place}: a level is a word, a number, true or false")
+        if not isinstance(level, Level) or (isinstance(level, float) and not math.isfinite(level)):
+            raise UsageError(f"{place}: a level is a word, a finite number, true or false")
         Fragment(place, settings)
         if axis in ("task", "model") and settings.get(axis, {}).get("name") != level:
             raise UsageError(f"{place}: the levels of axis '{axis}' are called by the name of their {axis}; "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from unseen.errors import UsageError
 from unseen.studies.cell import difference
+from unseen.studies.slice import alone
 from unseen.studies.store import ENDED, Store
 
 
@@ -30,15 +31,18 @@ def merge(target: Store, source: Store) -> Merged:
         raise UsageError(f"{target.path} and {source.path} hold different work: "
                          f"{difference(target.work, source.work)}")
     held = target.places()
-    for place, work in source.places().items():
-        if held.get(place, work) != work:
-            raise UsageError(f"{target.path} and {source.path} hold different work at {place[1]}: "
-                             f"{difference(held[place], work)}")
+    for key, place in source.places().items():
+        if key in held and held[key].conflict(place):
+            raise UsageError(f"{target.path} and {source.path} hold different work at {key[1]}: "
+                             f"{held[key].conflict(place)}")
     target.claim(source.work)
     there, here = source.status(), target.status()
     ended = [cell for cell, status in there.items() if status in ENDED]
     both = [cell for cell in ended if here.get(cell) in ENDED]
     taken = [cell for cell in ended if here.get(cell) not in ENDED]
     same = sum(source.rows("records", cell) == target.rows("records", cell) for cell in both)
+    for name, cells, data in list(target.checkpoints()):
+        if len(cells) > 1 and set(cells) & set(taken):
+            target.split(name, alone(cells, data))  # so that the others go on from where they are
     target.take(source, taken, placed=ended)
     return Merged(len(taken), same, len(both) - same)

@@ -71,7 +71,7 @@ class Progress:
         if self._bars is not None:
             first = cells[0]
             name = f"  {words(first.task.options())} · {words(first.model.options())} × {len(cells)}"
-            bar = self._bars.add_task(name, total=first.recipe.steps, visible=False, news="")
+            bar = self._bars.add_task(name, total=first.recipe.steps, news="")
         self._flying[ticket] = cells, bar
 
     def tick(self, tick: Tick) -> None:
@@ -83,7 +83,7 @@ class Progress:
             self._reach(cell.id, tick.step)
         if self._bars is not None and bar is not None:
             best = "" if tick.best is None else f"best validation {tick.best:.3f}"
-            self._bars.update(bar, completed=tick.step, visible=True, news=best)
+            self._bars.update(bar, completed=tick.step, news=best)
         self._show()
 
     def end(self, ticket: int) -> None:

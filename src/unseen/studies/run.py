@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import math
 import signal
 import threading
 from collections import deque
@@ -13,18 +13,18 @@ from typing import Any, Literal
 
 from torch import nn
 
-from unseen.config import digest
-from unseen.engine.checkpoint import pack, unpack
-from unseen.errors import CheckFailed
-from unseen.studies.cell import Cell, rebuild
-from unseen.studies.executors import Death, Executor
+from unseen.engine.checkpoint import unpack
+from unseen.errors import CheckFailed, UsageError, nearest
+from unseen.studies.cell import Cell
+from unseen.studies.executors import Death, Executor, cores
 from unseen.studies.plan import arrange
 from unseen.studies.progress import Progress, Style
 from unseen.studies.rates import Rates
-from unseen.studies.slice import Keep, Outcome, Slice, Tick
+from unseen.studies.slice import KEEP, Keep, Outcome, Slice, Tick, alone, stack_name
 from unseen.studies.store import Store
 from unseen.studies.study import Entry
 
+EXECUTORS = ("inline", "local", "ray")
 DEATHS = 2
 """So many workers may die over a stack without a slice done between; then its cells are tried one by one, and a
 cell that is alone has failed."""
@@ -46,6 +46,17 @@ class Settings:
     discard_damaged: bool = False
     cls: type[nn.Module] | None = None
 
+    def __post_init__(self) -> None:
+        for name, known in (("executor", EXECUTORS), ("keep", KEEP)):
+            if getattr(self, name) not in known:
+                raise UsageError(f"unknown {name} '{getattr(self, name)}'. {nearest(str(getattr(self, name)), known)}")
+        for name in ("workers", "size", "slice_seconds"):
+            count = getattr(self, name)
+            if count is not None and not 0 < count < math.inf:
+                raise UsageError(f"{name.replace('size', 'stack')} = {count}: give a positive number")
+        if self.address is not None and self.executor != "ray":
+            raise UsageError("an address is that of a Ray cluster: choose the executor ray")
+
 
 class Interrupted(KeyboardInterrupt):
     """The user asked to stop; everything up to the last step is in the store."""
@@ -55,11 +66,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 def run_entries(entries: Sequence[Entry], store: Store, settings: Settings, title: str, scale: str = "") -> None:
-    """Train every cell that the store has not ended. Stacks that were begun are brought to their end as they are."""
+    """Train every one of these cells that the store has not ended; those that were begun go on as they are."""
     store.add(entries, scale)
+    store.check("curves", "records")
     _check_checkpoints(store, settings)
     if settings.retry_failed:
-        store.retry()
+        store.retry([e.cell.id for e in entries])
     begun = _begun(store, {e.cell.id: e.cell for e in entries})
     taken = {cell.id for stack in begun for cell in stack.cells}
     status = store.status()
@@ -68,9 +80,14 @@ def run_entries(entries: Sequence[Entry], store: Store, settings: Settings, titl
         return
     pending = [cell for stack in begun for cell in stack.cells] + rest
     with _stop_on_interrupt() as stopping, Progress(title, settings.progress) as progress:
-        rates = Rates.measure(pending, cls=settings.cls, device=settings.device, on_probe=progress.say)
+        def on_probe(said: str) -> None:
+            if stopping():
+                raise Interrupted(store)
+            progress.say(said)
+
+        rates = Rates.measure(pending, cls=settings.cls, device=settings.device, on_probe=on_probe)
         progress.price = {c.id: rates.seconds(c) / c.recipe.steps for c in pending}
-        with closing(_executor(settings, stopping, progress.tick)) as executor:
+        with closing(_executor(settings, len(pending), stopping, progress.tick)) as executor:
             stacks = arrange(rest, executor.workers, rates, settings.size)
             runner = _Runner(store, executor, settings, progress, stopping)
             runner.run([*begun, *(_Stack(cells) for cells in stacks)])
@@ -82,14 +99,14 @@ class _Stack:
     def __init__(self, cells: tuple[Cell, ...], checkpoint: bytes | None = None) -> None:
         self.cells, self.checkpoint, self.deaths = cells, checkpoint, 0
         self.ids = [c.id for c in cells]
-        self.name = digest(self.ids)
+        self.name = stack_name(self.ids)
 
     def split(self) -> list[_Stack]:
         """Each cell on its own, from the same checkpoint."""
         if self.checkpoint is None:
             return [_Stack((cell,)) for cell in self.cells]
-        whole = unpack("a checkpoint", self.checkpoint)
-        return [_Stack((cell,), pack(whole.only(cell.id))) for cell in self.cells]
+        parts = alone(self.ids, self.checkpoint).values()
+        return [_Stack((cell,), data) for cell, (_, data) in zip(self.cells, parts, strict=True)]
 
 
 class _Runner:
@@ -133,7 +150,7 @@ class _Runner:
             stack = self._flying.pop(event.ticket)
             self._progress.end(event.ticket)
             if isinstance(event, Death):
-                self._died(stack, event.cause, go_on)
+                self._died(stack, event, go_on)
             elif event.error:
                 self._failed(stack, event.error.strip().splitlines()[-1], event.error)
             else:
@@ -148,10 +165,10 @@ class _Runner:
         self._store.commit(stack.name, stack.ids, outcome)
         self._progress.advance(outcome)
 
-    def _died(self, stack: _Stack, cause: str, go_on: bool) -> None:
-        stack.deaths += 1
+    def _died(self, stack: _Stack, death: Death, go_on: bool) -> None:
+        stack.deaths += not death.innocent
         if stack.deaths >= DEATHS:
-            self._failed(stack, cause, "")
+            self._failed(stack, death.cause, "")
         elif go_on:
             self._launch(stack)
 
@@ -177,21 +194,25 @@ def _check_checkpoints(store: Store, settings: Settings) -> None:
     """Refuse damaged checkpoints, or give them up; before anything else is changed."""
     damaged = store.damaged()
     if damaged and not settings.discard_damaged:
-        raise CheckFailed(f"{next(iter(damaged.values()))}. The records are sound; --discard-damaged trains the "
-                          f"cells behind it from the start, to the same numbers")
+        raise CheckFailed(f"{next(iter(damaged.values()))}. The records are sound; --discard-damaged "
+                          "(discard_damaged=True) trains the cells behind it from the start, to the same numbers")
     for stack in damaged:
         store.discard(stack)
 
 
 def _begun(store: Store, known: Mapping[str, Cell]) -> list[_Stack]:
-    """The stacks that have a checkpoint, and whose cells may go on; they may hold cells that nobody asked for now."""
-    identities, status = store.identities(), store.status()
-    return [_Stack(tuple(known.get(c) or rebuild(identities[c]) for c in cells), data)
-            for _, cells, data in store.checkpoints() if all(status[c] == "pending" for c in cells)]
+    """The stacks of known cells that have a checkpoint. One that holds cells nobody asked for now is taken apart."""
+    for name, cells, data in list(store.checkpoints()):
+        if 0 < len(set(cells) & set(known)) < len(cells):
+            store.split(name, alone(cells, data))
+    status = store.status()
+    return [_Stack(tuple(known[c] for c in cells), data) for _, cells, data in store.checkpoints()
+            if all(c in known and status[c] == "pending" for c in cells)]
 
 
-def _executor(settings: Settings, stopping: Callable[[], bool], on_tick: Callable[[Tick], None]) -> Executor:
-    workers = settings.workers or os.cpu_count() or 1
+def _executor(settings: Settings, cells: int, stopping: Callable[[], bool],
+              on_tick: Callable[[Tick], None]) -> Executor:
+    workers = min(settings.workers or cores(), cells)
     if settings.executor == "local":
         from unseen.studies.executors.local import Local
 

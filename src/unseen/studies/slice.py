@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from torch import nn
 
+from unseen.config import digest
 from unseen.engine.checkpoint import pack, pack_weights, unpack
 from unseen.engine.evaluate import Measure, evaluate, left_out
 from unseen.engine.flat import State
@@ -23,6 +24,7 @@ from unseen.studies.cell import Cell, build_model
 from unseen.studies.provenance import provenance
 
 Keep = Literal["none", "best", "all"]
+KEEP: dict[str, tuple[str, ...]] = {"none": (), "best": ("best",), "all": ("last", "best")}
 """Whose weights outlive the run: nobody's, the best on validation, or the best and the last."""
 
 
@@ -142,6 +144,17 @@ def job(cells: Sequence[Cell], device: str = "cpu", cls: type[nn.Module] | None 
     return Job(first.task, lambda seed: build_model(first.model, spec, seed, cls), members, first.evaluation, device)
 
 
+def stack_name(cells: Sequence[str]) -> str:
+    """What the stack of these cells is called."""
+    return digest(list(cells))
+
+
+def alone(cells: Sequence[str], checkpoint: bytes) -> dict[str, tuple[list[str], bytes]]:
+    """The parts of a stack's checkpoint from which each cell goes on alone: {stack: (its cell, checkpoint)}."""
+    whole = unpack("a checkpoint", checkpoint)
+    return {stack_name([cell]): ([cell], pack(whole.only(cell))) for cell in cells}
+
+
 def _reached(trainer: Trainer, key: str) -> int:
     """The step a member is at; one that has ended stays where it ended."""
     progress = trainer.progress[key]
@@ -151,7 +164,6 @@ def _reached(trainer: Trainer, key: str) -> int:
 def _finish(trainer: Trainer, keep: Keep) -> dict[str, Finished]:
     """Evaluate the last and the best weights of every member, and gather what each leaves behind."""
     states = {"last": trainer.last, "best": trainer.best}
-    kept = {"none": (), "best": ("best",), "all": ("last", "best")}[keep]
     with one_thread():
         measures = {rule: _measure(trainer, named) for rule, named in states.items()}
         missing = left_out(trainer.stack, trainer.job.task, trainer.job.evaluation)
@@ -162,7 +174,7 @@ def _finish(trainer: Trainer, keep: Keep) -> dict[str, Finished]:
             still_learning=None if ended.ending == "diverged" else still_learning(ended.scores),
             note=note,
             measures={rule: rows[key] for rule, rows in measures.items() if key in rows},
-            weights={rule: pack_weights(states[rule][key]) for rule in kept if key in states[rule]},
+            weights={rule: pack_weights(states[rule][key]) for rule in KEEP[keep] if key in states[rule]},
             provenance={**provenance(), "device": trainer.job.device, "seconds": round(ended.seconds, 3),
                         "cpu_seconds": round(ended.cpu_seconds, 3)},
         )

@@ -17,6 +17,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -33,7 +34,6 @@ from unseen.studies.seals import KEY, broken, frame, seal
 from unseen.studies.tables import curves_table, records_table
 
 if TYPE_CHECKING:  # to read a store is not to load torch
-    from unseen.studies.cell import Cell
     from unseen.studies.slice import Finished, Outcome
     from unseen.studies.study import Entry
 
@@ -41,6 +41,22 @@ _OURS = {"checkpoints", "weights", "store.lock", "store.owner"}
 """What a kill may have left of a store before there was a database."""
 _OF_A_CELL = ("curves", "records", "spans", "failures", "weights", "provenance")
 ENDED = ("finished", "stopped", "diverged")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a place of a study is about: its work, and the (seed, data seed) pairs there."""
+
+    work: Mapping[str, Any]
+    seeds: set[tuple[int, int]]
+
+    def conflict(self, other: Place) -> str:
+        """Why two can't be the same place, in words; empty if they can."""
+        if self.work != other.work:
+            return difference(self.work, other.work)
+        seeds = self.seeds | other.seeds
+        own, one = all(seed == data for seed, data in seeds), len({data for _, data in seeds}) == 1
+        return "" if own or one else "each seed has its own data in one and all share a data seed in the other"
 
 
 class Store:
@@ -106,17 +122,18 @@ class Store:
         More seeds are welcome. A place that is held by other work, or is no longer in the study, is refused.
         """
         self.check("cells", "entries")
-        asked: dict[str, Cell] = {}
+        asked: dict[str, Place] = {}
         for entry in entries:
-            asked.setdefault(canonical(dict(entry.levels)), entry.cell)
-        for (held_scale, place), work in self.places().items():
-            if held_scale == scale and place not in asked:
-                raise UsageError(f"{self.path} holds other work: {place} is not in the study as it is now. "
+            place = asked.setdefault(canonical(dict(entry.levels)), Place(entry.cell.work, set()))
+            place.seeds.add((entry.cell.seed, entry.cell.data_seed))
+        for (held_scale, levels), held in self.places().items():
+            if held_scale == scale and levels not in asked:
+                raise UsageError(f"{self.path} holds other work: {levels} is not in the study as it is now. "
                                  "Give a new directory")
-            if held_scale == scale and work != asked[place].work:
-                raise UsageError(f"{self.path} holds other work at {place}: {difference(work, asked[place].work)}. "
+            if held_scale == scale and held.conflict(asked[levels]):
+                raise UsageError(f"{self.path} holds other work at {levels}: {held.conflict(asked[levels])}. "
                                  "Give a new directory")
-        position = {place: i for i, place in enumerate(asked)}
+        position = {levels: i for i, levels in enumerate(asked)}
         with self._transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO cells (id, identity, seed, data_seed) VALUES (?, ?, ?, ?)",
@@ -174,25 +191,24 @@ class Store:
             self._db.execute("UPDATE cells SET status = 'failed' WHERE id = ?", (cell,))
             seal(self._db, ("cells",), [cell])
 
-    def retry(self) -> int:
-        """Let failed cells go on from where they were; returns how many there were."""
-        failed = [cell for cell, status in self.status().items() if status == "failed"]
+    def retry(self, cells: Sequence[str]) -> None:
+        """Let those of the cells that have failed go on from where they were."""
+        failed = [cell for cell, status in self.status(cells).items() if status == "failed"]
         with self._transaction():
-            self._db.execute("DELETE FROM failures")
-            self._db.execute("UPDATE cells SET status = 'pending' WHERE status = 'failed'")
+            self._db.executemany("DELETE FROM failures WHERE cell = ?", [(cell,) for cell in failed])
+            self._db.executemany("UPDATE cells SET status = 'pending' WHERE id = ?", [(cell,) for cell in failed])
             seal(self._db, ("cells",), failed)
-        return len(failed)
 
     def take(self, source: Store, cells: Sequence[str], placed: Sequence[str]) -> None:
         """Take over ended cells of another store of the same work, with records, curves and weights; and the places in
         the study of these and of others that are here already.
         """
         with said_plainly(self.path):
-            for stack in [stack for stack, members, _ in self.checkpoints() if set(members) & set(cells)]:
-                self.discard(stack)  # some of its members have ended elsewhere
             for row in (row for cell in cells for row in source.rows("weights", cell)):
                 self._put("weights", Path(row[2]).name, source.weights(row[0], row[1])[1])
             with self._transaction():
+                # Begun here and ended there: they stand alone by now (see `merge`).
+                self._db.executemany("DELETE FROM checkpoints WHERE cells = ?", [(canonical([c]),) for c in cells])
                 for table in ("cells", *_OF_A_CELL):
                     self._db.executemany(f"DELETE FROM {table} WHERE {KEY.get(table, 'cell')} = ?",
                                          [(c,) for c in cells])
@@ -203,6 +219,7 @@ class Store:
                                      [row for cell in placed for row in source.rows("entries", cell)])
                 seal(self._db, ("cells", "curves", "records"), cells)
                 seal(self._db, ("entries",), placed)
+            self._sweep()
 
     def discard(self, stack: str) -> None:
         """Give up a stack's checkpoint: its cells will be trained from step 0, to the same bits."""
@@ -235,6 +252,7 @@ class Store:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(target)
+            _sync_folder(target.parent)
         except OSError:
             temporary.unlink(missing_ok=True)  # on a full disk every byte counts
             raise
@@ -259,12 +277,17 @@ class Store:
             found: dict[str, Any] = json.loads(rows[0]["value"]) if rows else {}
         return found
 
-    def places(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """The work at each place of the study, by (scale, levels as canonical JSON)."""
-        rows = self._rows("SELECT scale, levels, min(identity) AS identity FROM entries JOIN cells ON cell = id "
-                          "GROUP BY scale, levels")
-        return {(row["scale"], canonical(json.loads(row["levels"]))):
-                {part: said for part, said in json.loads(row["identity"]).items() if part in PARTS} for row in rows}
+    def places(self) -> dict[tuple[str, str], Place]:
+        """What is held at each place of the study, by (scale, levels as canonical JSON)."""
+        found: dict[tuple[str, str], Place] = {}
+        for row in self._rows("SELECT scale, levels, identity, seed, data_seed FROM entries JOIN cells ON cell = id "
+                              "GROUP BY scale, levels, seed, data_seed"):
+            key = (row["scale"], canonical(json.loads(row["levels"])))
+            if key not in found:
+                said = json.loads(row["identity"])
+                found[key] = Place({part: said[part] for part in PARTS}, set())
+            found[key].seeds.add((row["seed"], row["data_seed"]))
+        return found
 
     def status(self, cells: Sequence[str] | None = None) -> dict[str, str]:
         """The status of every cell, or of some, by id: pending, finished, stopped, diverged or failed."""
@@ -277,10 +300,6 @@ class Store:
         with said_plainly(self.path):
             found = self._db.execute(f"SELECT * FROM {table} WHERE {KEY.get(table, 'cell')} = ?", (cell,))
             return [tuple(row) for row in found]
-
-    def identities(self) -> dict[str, str]:
-        """The identity of every cell, by id."""
-        return {row["id"]: row["identity"] for row in self._rows("SELECT id, identity FROM cells")}
 
     def check(self, *tables: str) -> None:
         """Whether tables hold what was written into them; one that does not is named, never read as data."""
@@ -315,6 +334,8 @@ class Store:
             data = path.read_bytes()
         except FileNotFoundError:
             raise CheckFailed(f"{path} is missing, though the store names it") from None
+        except OSError as error:
+            raise CheckFailed(f"{path} can't be read: {error.strerror}") from error
         if _sha(data) != row["sha256"]:
             raise CheckFailed(f"{path} is damaged: its contents are not what the store recorded")
         return data
@@ -323,12 +344,12 @@ class Store:
         """One tidy row per (scale and place in the study, cell, selection, condition, factor level, metric)."""
         return self.tables()[0]
 
-    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Records and entries of one moment."""
+    def tables(self, overall: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Records and entries of one moment; `overall` leaves out the records of single levels of factors."""
         with self._snapshot():
             records = self._sealed("records", "cell, selection, condition, factor, level, metric")
             entries = self.entries()
-        return records_table(records, entries), entries
+        return records_table(records[records.factor == ""] if overall else records, entries), entries
 
     def entries(self) -> pd.DataFrame:
         """One row per cell and scale: its place in the study, what it is, how far it is, how it ended."""
@@ -401,6 +422,15 @@ class Store:
     def _frame(self, query: str) -> pd.DataFrame:
         with said_plainly(self.path):
             return frame(self._db, query)
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new name in a folder, too, must outlive a power cut."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _sha(data: bytes) -> str:

@@ -68,11 +68,11 @@ class Study:
             raise UsageError(f"study '{self.name}', scale {scale}: everything is left out")
         return list(cells.values())
 
-    def deviations(self, scale: str) -> list[str]:
-        """How this scale differs from the full study and from the published recipe, one phrase each."""
+    def deviations(self, scale: str, seeds: Sequence[int] | None = None) -> list[str]:
+        """How a scale, with these seeds, differs from the full study and from the published recipe, a phrase each."""
         from unseen.studies.deviations import deviations
 
-        entries = self.entries(scale)
+        entries = self.entries(scale, seeds)
         full = None
         if "full" in self.scales:
             full = entries if scale == "full" else self.entries("full")

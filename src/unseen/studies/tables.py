@@ -46,12 +46,17 @@ def labelled(entries: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Entries with columns for scale and axes and for the parts of the cell; and the names of the former."""
     levels = _each(entries.levels, json.loads)
     axes = list(dict.fromkeys(axis for found in levels for axis in found if axis not in ("task", "model")))
-    columns: dict[str, list[Any]] = {axis: [found.get(axis) for found in levels] for axis in axes}
+    columns: dict[str, Any] = {axis: _levels([found.get(axis) for found in levels]) for axis in axes}
     for part in ("task", "model", "recipe"):
         said = _each(entries[part], lambda text: words(json.loads(text)).partition(" "))
         columns |= {part: [name for name, _, _ in said], f"{part}_options": [rest for _, _, rest in said]}
     scaled = ["scale"] if (entries.scale != "").any() else []
     return entries.assign(**columns), scaled + axes
+
+
+def _levels(levels: list[Any]) -> Any:
+    """A column of levels, each of its own type: where some cells have none, pandas would make 5 of them 5.0."""
+    return levels if None not in levels else pd.Series(levels, dtype=object)
 
 
 def _each(column: pd.Series, function: Callable[[str], T]) -> list[T]:

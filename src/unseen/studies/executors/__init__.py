@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,13 +11,19 @@ from unseen.studies.slice import Outcome, Slice, Tick
 
 @dataclass(frozen=True)
 class Death:
-    """A worker died with a slice in its hands."""
+    """A worker died with a slice in its hands; `innocent` if that can't have been the slice's fault."""
 
     ticket: int
     cause: str
+    innocent: bool = False
 
 
 Event = Tick | Outcome | Death
+
+
+def cores() -> int:
+    """The cores this process may use, which may be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Executor(Protocol):

@@ -34,7 +34,8 @@ class Inline:
             self._on_tick(tick)
             return self._stopping()
 
-        found: Outcome = self._worker.do(self._waiting.popleft(), on_tick)
+        # The newest first: it is the stack that the worker has in memory.
+        found: Outcome = self._worker.do(self._waiting.pop(), on_tick)
         return found
 
     def stop(self) -> int:

@@ -28,8 +28,10 @@ class _Process:
         ours, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "unseen.studies.executors.worker", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, **ONE_THREAD},
+                # -P: nothing is imported from where the command happens to run, unless the runner does so itself.
+                [sys.executable, "-P", "-m", "unseen.studies.executors.worker", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 process_group=0)  # Ctrl-C is the runner's business, from the first moment
         self.connection = Connection(ours.detach())
         self.ready, self.held, self.last = False, False, ""

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from unseen.errors import CheckFailed, UsageError
-from unseen.studies.executors import Death, Event
+from unseen.studies.executors import Death, Event, cores
 from unseen.studies.executors.local import ONE_THREAD
 from unseen.studies.slice import Outcome, Slice, Worker
 
@@ -54,7 +54,7 @@ class Ray:
             raise UsageError(f"address {address}: this process is connected to a Ray cluster already. Leave the "
                              "address out to use it, or call ray.shutdown() first")
         if self._ours and address is None:
-            workers = workers or os.cpu_count() or 1
+            workers = workers or cores()
             _start(ray, workers)
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         elif address is not None:
@@ -124,7 +124,8 @@ class Ray:
         except (exceptions.LocalRayletDiedError, ConnectionError) as error:
             raise CheckFailed(LOST) from error
         except exceptions.RayError as error:
-            return Death(ticket, cause(error))
+            lost = (exceptions.NodeDiedError, exceptions.ObjectLostError, exceptions.TaskCancelledError)
+            return Death(ticket, cause(error), innocent=isinstance(error, lost))
         return outcome
 
     def _look(self) -> None:
@@ -251,4 +252,4 @@ def _cpus(ray: ModuleType) -> int:
 def _line(said: object) -> str:
     """The line that matters: the last one after a traceback, else the first."""
     lines = str(said).strip().splitlines() or [type(said).__name__]
-    return lines[-1 if 'File "' in str(said) else 0].strip()
+    return lines[-1 if "Traceback" in str(said) or 'File "' in str(said) else 0].strip()

@@ -25,7 +25,10 @@ def main(fileno: int) -> None:
     """Do slices until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's business
     connection = Connection(fileno)
-    sys.path[:] = connection.recv()
+    try:
+        sys.path[:] = connection.recv()
+    except (EOFError, OSError):
+        return  # the runner is gone already
     waiting: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
     stop = threading.Event()
 
@@ -44,8 +47,8 @@ def main(fileno: int) -> None:
     from unseen.studies.slice import Outcome, Tick, Worker
 
     worker = Worker()
-    connection.send("ready")
     threading.Thread(target=listen, daemon=True).start()
+    connection.send("ready")
     while True:
         ticket, data = waiting.get()
         try:
