@@ -1,0 +1,171 @@
+"""`unseen run` as a user meets it: on its way, interrupted, killed, asked for the wrong thing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+STUDIES = Path(__file__).parent.parent / "studies"
+sys.path.insert(0, str(STUDIES))
+
+from faulty import processes, study  # noqa: E402
+from small import tables  # noqa: E402
+
+import unseen  # noqa: E402
+from unseen.cli.main import main  # noqa: E402
+from unseen.engine.checkpoint import unpack  # noqa: E402
+from unseen.studies.store import Store  # noqa: E402
+
+STEPS = 400
+PATIENCE = 120.0
+"""Seconds until a test gives up: a busy machine is no failure."""
+STUDY = study(seeds=range(4), steps=STEPS)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study as a user's file."""
+    found = tmp_path_factory.mktemp("study") / "mine.py"
+    found.write_text(f"import sys\nsys.path[:0] = [{str(Path(__file__).parent)!r}, {str(STUDIES)!r}]\n"
+                     "from test_cli_run import STUDY as study\n")
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, ...]]:
+    out = tmp_path_factory.mktemp("undisturbed") / "r"
+    unseen.run(STUDY, out, executor="inline", progress="none")
+    return tables(out)
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """The command line in this process: exit code, output, errors."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["unseen", *map(str, arguments)])
+        main()
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+@contextmanager
+def started(file: Path, out: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A run in a process group of its own, as a terminal makes one, once it has saved something new."""
+    before = steps_done(out)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "unseen", "run", str(file), "--out", str(out), "--stack=2", "--slice-seconds=0.1",
+         *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        soon(lambda: steps_done(out) > before or child.poll() is not None)
+        assert child.poll() is None, child.communicate()
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def soon(happened: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def steps_done(out: Path) -> int:
+    """Steps that the store has counted, over all cells; every one once."""
+    try:
+        with Store.read(out) as store:
+            spans = store.spans()
+    except (unseen.UsageError, unseen.CheckFailed):
+        return 0  # it is not there yet
+    for _, rows in spans.groupby("cell"):
+        assert rows.begin.tolist() == [0, *rows.end[:-1]]
+    return int((spans.end - spans.begin).sum())
+
+
+def test_a_run_can_be_looked_at_guarded_interrupted_and_resumed(
+        file: Path, undisturbed: list[tuple[str, ...]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "r"
+    with started(file, out, "--workers", "2") as child:
+        workers = processes(child.pid)
+        assert len(workers) == 2
+        code, _, said = command(capsys, "run", file, "--out", out, "--executor", "inline")
+        assert code == 2 and said.count("\n") == 1
+        assert f"is being written by process {child.pid} on {socket.gethostname()}" in said
+        code, shown, _ = command(capsys, "results", out)
+        assert code == 0 and "of 4 cells have ended" in shown
+        assert command(capsys, "results", out, "--cells")[0] == 0
+        assert command(capsys, "plan", file, "--out", out, "--no-probe")[0] == 0
+        assert child.poll() is None
+
+        os.killpg(child.pid, signal.SIGINT)  # Ctrl-C: the terminal tells the whole group
+        shown, said = child.communicate(timeout=PATIENCE)
+    assert child.returncode == 130, said
+    assert f"everything so far is in {out}" in said and "goes on from there" in said
+    assert "Traceback" not in said and "KeyboardInterrupt" not in said
+    soon(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+
+    done = steps_done(out)
+    with Store.read(out) as store:
+        cells = store.cells()
+        kept = {cell: unpack("", data).step for _, members, data in store.checkpoints() for cell in members}
+    assert 0 < done == cells.step.sum()
+    for row in cells[cells.status == "pending"].itertuples():
+        assert row.step == kept.get(row.cell, 0), "every step that was done is saved"
+
+    code, shown, said = command(capsys, "run", file, "--out", out, "--executor", "inline")
+    assert code == 0 and "4 of 4 cells have ended" in shown and f"unseen results {out}" in said
+    assert tables(out) == undisturbed and steps_done(out) == 4 * STEPS
+
+
+def test_a_killed_runner_takes_its_workers_along_and_two_quick_interrupts_lose_nothing(
+        file: Path, undisturbed: list[tuple[str, ...]], tmp_path: Path) -> None:
+    out = tmp_path / "r"
+    with started(file, out, "--workers", "1") as child:
+        workers = processes(child.pid)
+        assert len(workers) == 1
+        child.kill()
+        child.wait()
+        deadline = time.monotonic() + 20
+        while any(Path(f"/proc/{worker}/exe").exists() for worker in workers):
+            assert time.monotonic() < deadline, "a worker has outlived its runner"
+            time.sleep(0.05)
+    before = steps_done(out)
+    with started(file, out, "--executor", "inline") as child:
+        for _ in range(2):
+            os.killpg(child.pid, signal.SIGINT)
+            time.sleep(0.05)
+        _, said = child.communicate(timeout=PATIENCE)
+    # The second may come when all is said and Python is about to end: then the signal itself is the exit code.
+    assert child.returncode in (130, -signal.SIGINT), said
+    assert steps_done(out) >= before
+    with Store.read(out) as store:
+        store.check("cells", "entries", "curves", "records")
+        assert store.damaged() == {}
+    unseen.run(STUDY, out, executor="inline", progress="none")
+    assert tables(out) == undisturbed and steps_done(out) == 4 * STEPS
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["quickstrat"], "Did you mean 'quickstart'?"),
+    (["quickstart", "--scale", "minni"], "Did you mean 'mini'?"),
+    (["quickstart", "--seeds", "few"], "--seeds few: expected a number like 5"),
+    (["quickstart", "--workers", "0"], "workers = 0: give a positive number"),
+    (["quickstart", "--stack", "0"], "stack = 0: give a positive number"),
+    (["quickstart", "--slice-seconds", "0"], "slice_seconds = 0.0: give a positive number"),
+    (["quickstart", "--address", "auto"], "choose the executor ray"),
+    (["nowhere.yaml"], "there is no such file"),
+])
+def test_wrong_use_is_two_lines_at_most_and_leaves_nothing(arguments: list[str], said: str, tmp_path: Path,
+                                                           capsys: pytest.CaptureFixture[str]) -> None:
+    code, shown, error = command(capsys, "run", *arguments, "--out", tmp_path / "r")
+    assert (code, shown) == (2, "") and said in error and error.count("\n") <= 2
+    assert not (tmp_path / "r").exists()
