@@ -188,14 +188,13 @@ def test_verify_passes_a_sound_task_and_fails_a_planted_artefact() -> None:
 
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     import signal
-    import time
 
     command = [sys.executable, "-m", "unseen", "train", "retrieval/T1", "retrieval-transformer", "--seeds", "2",
                "--steps", "100000", *SMALL, "--stack", "2", "--out", str(tmp_path / "r")]
     child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not (tmp_path / "r" / "store.sqlite").exists():
-        time.sleep(0.05)
-    time.sleep(3)
+    assert child.stderr is not None
+    while "steps/s" not in child.stderr.readline():  # it trains
+        assert child.poll() is None
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130
