@@ -22,7 +22,7 @@ from unseen.tasks.verify.purity import impurities
 
 N = 300
 
-NAMES = [f"{entry.name} {preset}".strip() for entry in TASKS
+NAMES = [f"{entry.name} {preset}".strip() for entry in TASKS if entry.target.startswith("unseen.")
          for preset in get_args(getattr(TASKS.load(entry.name).model_fields.get("preset"), "annotation", None)) or [""]]
 STANDINS: dict[str, Task] = {"standin/clean": standins.Clean(), "standin/tagging": standins.Tagging(),
                              "standin/finite": standins.Clean(evaluation_size=40)}
