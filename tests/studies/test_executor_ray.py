@@ -209,7 +209,8 @@ def test_a_ray_started_here(tmp_path: Path) -> None:
     and leaves nothing behind.
     """
     environment = {**os.environ, "HOME": str(tmp_path)}  # Ray keeps a token there
-    done = subprocess.run([sys.executable, "-c", STARTED, str(HERE)], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", STARTED, str(HERE)], env=environment, capture_output=True, text=True,
+                          timeout=240)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)  # and Ray has printed nothing
     assert {name for name, _ in said["listening"]} >= {"gcs_server", "raylet"}

@@ -25,9 +25,9 @@ from unseen.studies.executors import Death, Event, cores
 from unseen.studies.executors.local import ONE_THREAD
 from unseen.studies.slice import Outcome, Slice, Worker
 
-CONNECT, LOOK, PATIENCE = 60.0, 5.0, 20.0
+CONNECT, LOOK, PATIENCE, AGAIN = 60.0, 5.0, 20.0, 10.0
 """Seconds: to connect within; between two looks at the cluster; for which its head may be gone (Ray itself ends the
-process, without a word of ours, after 60)."""
+process, without a word of ours, after 60); after which a slice that goes on is told again to stop."""
 LOST = ("the connection to the Ray cluster is lost. Everything up to the last finished slices is in the store; "
         "the same command goes on from there")
 CAUSES = {
@@ -88,10 +88,10 @@ class Ray:
         Waits for them. Nothing is lost but the slices of workers that die meanwhile, or that were still starting.
         """
         self._waiting.clear()
-        for ref in self._flying:
-            self._ray.cancel(ref, force=False)
-        if self._flying:
-            events = [self._event(ref) for ref in self._wait(len(self._flying), None)]
+        while self._flying:
+            for ref in self._flying:
+                self._ray.cancel(ref, force=False)
+            events = [self._event(ref) for ref in self._wait(len(self._flying), AGAIN)]
             self._stopped.extend(event for event in events if isinstance(event, Outcome))
         return len(self._stopped)
 
@@ -157,17 +157,20 @@ def cause(error: Exception) -> str:
     return known[0] if known else f"Ray could not do it: {type(error).__name__}: {_line(error)}"
 
 
-_WORKER = Worker()
-"""In a Ray worker: keeps the stack it did last."""
+_WORKER, _STOP = Worker(), threading.Event()
+"""In a Ray worker: what keeps the stack it did last; whether to stop. A word to stop may come before its slice has begun,
+so it holds until a slice has ended, never until one begins."""
 
 
 def _do(slice: Slice, release: str) -> Outcome:
     """In a Ray worker: the outcome of a slice. Ray's way to cancel a task is SIGINT, which ends the slice early."""
     if version("unseen") != release:
         raise RuntimeError(f"{socket.gethostname()} has unseen {version('unseen')}, the runner {release}")
-    stop = threading.Event()
-    signal.signal(signal.SIGINT, lambda number, frame: stop.set())
-    return _WORKER.do(slice, lambda tick: stop.is_set())
+    signal.signal(signal.SIGINT, lambda number, frame: _STOP.set())
+    try:
+        return _WORKER.do(slice, lambda tick: _STOP.is_set())
+    finally:
+        _STOP.clear()
 
 
 def _imported() -> ModuleType:
