@@ -99,6 +99,9 @@ def test_train_leaves_records_and_is_continued(tmp_path: Path) -> None:
     ok("results", out, "--format", "parquet", "--out", tmp_path / "r.parquet")
     assert len(pd.read_parquet(tmp_path / "r.parquet")) == len(csv.splitlines()) - 1
     assert "ood/single,accuracy" in ok("results", out, "--curves", "--format", "csv")
+    behind = json.loads(ok("results", out, "--provenance", "--format", "json"))
+    assert len(behind) == 3 and all(row["torch"] and row["cpu"] and row["seconds"] > 0 for row in behind)
+    assert "give one of them" in unseen("results", out, "--provenance", "--cells").stderr
     assert unseen("results", out, "--format", "csv", "--out", tmp_path / "no" / "x.csv").returncode == 2
     ok("results", out, "--out", tmp_path / "table.txt")
     assert "indicative, fewer than 10 seeds" in (tmp_path / "table.txt").read_text()

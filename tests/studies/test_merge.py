@@ -73,7 +73,7 @@ def test_weights_travel(places: dict[str, Path], tmp_path: Path) -> None:
         for cell in store.status():
             for selection in ("best", "last"):
                 assert store.weights(cell, selection)[1] == whole.weights(cell, selection)[1]
-            assert store.provenance(cell)["device"] == "cpu"
+            assert store.provenance().set_index("cell").device[cell] == "cpu"
 
 
 def test_other_numbers_are_told_and_the_targets_stay(places: dict[str, Path], tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def results(
     curves: Annotated[bool, typer.Option("--curves", help="The learning curves instead of the records.")] = False,
     cells: Annotated[bool, typer.Option("--cells", help="One row per run: how far it is, how it ended.")] = False,
     failures: Annotated[bool, typer.Option("--failures", help="What failed and why, with tracebacks.")] = False,
+    provenance: Annotated[bool, typer.Option("--provenance", help="Versions, machine and times of each run.")] = False,
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing (needed for parquet).")] = None,
 ) -> None:
     """Print what runs left behind; it may be asked while they are going on.
@@ -42,9 +43,9 @@ def results(
 
     unseen results runs/table2 --failures
     """
-    asked = {"curves": curves, "cells": cells, "failures": failures}
+    asked = {"curves": curves, "cells": cells, "failures": failures, "provenance": provenance}
     if sum(asked.values()) > 1:
-        raise UsageError("--curves, --cells and --failures are different tables; give one of them")
+        raise UsageError(f"{', '.join(f'--{name}' for name in asked)} are different tables; give one of them")
     what = next((name for name, chosen in asked.items() if chosen), "records")
     if format is Format.table and what in ("records", "failures"):
         write(_failures(directory) if failures else _summary(directory), out)
@@ -71,7 +72,8 @@ def _frame(directory: Path, what: str) -> pd.DataFrame:
     with Store.read(directory) as store:
         if what == "cells":
             return cells_table(store.entries())
-        frames = {"records": store.records, "curves": store.curves, "failures": store.failures}
+        frames = {"records": store.records, "curves": store.curves, "failures": store.failures,
+                  "provenance": store.provenance}
         return frames[what]()
 
 

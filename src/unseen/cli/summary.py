@@ -35,7 +35,7 @@ def _study(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -
     for scale, cells in placed.groupby("scale", sort=False):
         ended = cells.status.isin(ENDED)
         lines += [f"{work['study']} {scale}: {ended.sum()} of {len(cells)} cells have ended", ""]
-        lines += _table(records[records["scale"] == scale], cells, axes) if ended.any() else []
+        lines += _table(records[records["scale"] == scale], axes) if ended.any() else []
         lines += _notes(cells, axes)
     return "\n".join(lines)
 
@@ -46,7 +46,7 @@ def _follows(placed: pd.DataFrame, part: str, place: list[str]) -> bool:
     return bool(axes) and bool((placed.groupby(axes, dropna=False)[part].nunique() == 1).all())
 
 
-def _table(records: pd.DataFrame, cells: pd.DataFrame, axes: list[str]) -> list[str]:
+def _table(records: pd.DataFrame, axes: list[str]) -> list[str]:
     metric = _metric(records)
     best = records[(records.metric == metric) & (records.selection == "best")]
     conditions = best.condition.unique().tolist()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from unseen.errors import CheckFailed, UsageError
 
-SCHEMA = 2
+SCHEMA = 3
 FILE = "store.sqlite"
 FOLDERS = ("checkpoints", "weights")
 _TABLES = """
@@ -35,6 +35,7 @@ CREATE TABLE weights (cell TEXT NOT NULL REFERENCES cells, selection TEXT NOT NU
 CREATE TABLE checkpoints (stack TEXT PRIMARY KEY, cells TEXT NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL)
     WITHOUT ROWID;
 CREATE TABLE provenance (cell TEXT PRIMARY KEY REFERENCES cells, facts TEXT NOT NULL) WITHOUT ROWID;
+CREATE VIEW overall AS SELECT * FROM records WHERE factor = '';
 CREATE TABLE seals (of TEXT NOT NULL, cell TEXT NOT NULL, sum TEXT NOT NULL, PRIMARY KEY (of, cell)) WITHOUT ROWID;
 """
 

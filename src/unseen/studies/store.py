@@ -166,7 +166,7 @@ class Store:
                     self._finish(cell, done)
                 self._db.executemany("INSERT OR REPLACE INTO weights VALUES (?, ?, ?, ?)",
                                      [(*key, *file) for key, file in files.items()])
-                seal(self._db, ("cells", "curves", "records"), pending)
+                seal(self._db, ("cells", "curves", "records", "overall"), pending)
 
     def _finish(self, cell: str, done: Finished) -> None:
         self._db.execute(
@@ -217,7 +217,7 @@ class Store:
                         self._db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
                 self._db.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?)",
                                      [row for cell in placed for row in source.rows("entries", cell)])
-                seal(self._db, ("cells", "curves", "records"), cells)
+                seal(self._db, ("cells", "curves", "records", "overall"), cells)
                 seal(self._db, ("entries",), placed)
             self._sweep()
 
@@ -347,9 +347,10 @@ class Store:
     def tables(self, overall: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Records and entries of one moment; `overall` leaves out the records of single levels of factors."""
         with self._snapshot():
-            records = self._sealed("records", "cell, selection, condition, factor, level, metric")
+            records = self._sealed("overall" if overall else "records",
+                                   "cell, selection, condition, factor, level, metric")
             entries = self.entries()
-        return records_table(records[records.factor == ""] if overall else records, entries), entries
+        return records_table(records, entries), entries
 
     def entries(self) -> pd.DataFrame:
         """One row per cell and scale: its place in the study, what it is, how far it is, how it ended."""
@@ -381,11 +382,11 @@ class Store:
         """One row per failed cell, with its traceback."""
         return self._frame("SELECT * FROM failures ORDER BY cell")
 
-    def provenance(self, cell: str) -> dict[str, Any]:
-        """Versions, machine, times and commit behind a record."""
-        rows = self._rows("SELECT facts FROM provenance WHERE cell = ?", cell)
-        found: dict[str, Any] = json.loads(rows[0]["facts"]) if rows else {}
-        return found
+    def provenance(self) -> pd.DataFrame:
+        """One row per cell that has ended: versions, machine, device, seconds and commit behind its records."""
+        rows = self._frame("SELECT cell, facts FROM provenance ORDER BY cell")
+        facts = pd.DataFrame([json.loads(text) for text in rows.facts], index=rows.index)
+        return pd.concat([rows[["cell"]], facts], axis=1)
 
     def _rows(self, query: str, *values: str) -> list[sqlite3.Row]:
         with said_plainly(self.path):
