@@ -158,8 +158,8 @@ def cause(error: Exception) -> str:
 
 
 _WORKER, _STOP = Worker(), threading.Event()
-"""In a Ray worker: what keeps the stack it did last; whether to stop. A word to stop may come before its slice has begun,
-so it holds until a slice has ended, never until one begins."""
+"""In a Ray worker: what keeps the stack it did last; whether to stop. The word to stop may come before its slice has
+begun, so it holds until a slice has ended, never until one begins."""
 
 
 def _do(slice: Slice, release: str) -> Outcome:
