@@ -39,8 +39,8 @@ def workers(quick: bool = False) -> Iterator[dict[str, object]]:
             one, two = (_timed(grid.entries(), count, members) for count in (1, 2))
             yield {"stacks": stacks, "S": members, "one_steady_seconds": round(one.steady, 2),
                    "two_steady_seconds": round(two.steady, 2), "one_seconds": round(one.wall, 2),
-                   "two_seconds": round(two.wall, 2), "steady_ratio": round(one.steady / two.steady, 2),
-                   "ratio": round(one.wall / two.wall, 2), "machine_ratio": round(2 * one.busy / two.busy, 2)}
+                   "two_seconds": round(two.wall, 2), "machine_ratio": round(2 * one.busy / two.busy, 2),
+                   "steady_ratio": round(one.steady / two.steady, 2), "ratio": round(one.wall / two.wall, 2)}
 
 
 def orchestration(quick: bool = False) -> Iterator[dict[str, object]]:
