@@ -23,6 +23,10 @@ class Config(BaseModel):
     name: str
     version: ClassVar[int] = 1
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all options are the same. What was worked out from them and kept (arrays, too) does not count."""
+        return type(self) is type(other) and all(getattr(self, k) == getattr(other, k) for k in type(self).model_fields)
+
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
         """Validate options that came from outside; every complaint is a `UsageError`."""

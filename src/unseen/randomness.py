@@ -13,6 +13,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,10 +92,24 @@ class Draws:
         order: Ints = self.permutations(1, length)[0]
         return order
 
-    def normal(self, shape: Shape = ()) -> Floats:
-        """Standard normal, by Wichura's inverse distribution function (AS 241, PPND16)."""
-        steps = (self.words(_size(shape)) >> np.uint64(12)).reshape(shape).astype(np.float64)
-        return _inverse_normal(steps * 2.0**-52 + 2.0**-53)
+    def normal(self, shape: Shape = (), dtype: type[np.floating] = np.float64) -> NDArray[Any]:
+        """Standard normal, one 32-bit lane each: exact at 3 968 quantiles a side, straight lines between them.
+
+        A lane, made odd, says by its sign on which side a number lies and by its size how likely it is to lie
+        further out. There are 128 lines for every halving of that probability, so that no number is off by 10**-5,
+        however far out; the largest is 6.2.
+        """
+        intercepts, slopes = _normal_lines()
+        count = _size(shape)
+        numbers = np.empty(count, dtype)
+        for start in range(0, count, _CHUNK):
+            lanes = self.lanes(min(_CHUNK, count - start), np.uint32)
+            odd = (lanes.view("<i4") | np.int32(1)).astype(np.float64)
+            line = _line(odd)
+            odd *= slopes.take(line)
+            odd += intercepts.take(line)
+            numbers[start : start + _CHUNK] = odd
+        return numbers.reshape(shape)
 
 
 def _size(shape: Shape) -> int:
@@ -126,6 +142,32 @@ def _inverse_normal(p: Floats) -> Floats:
     r = np.sqrt(-_log(np.minimum(p, 1 - p)))
     tail = np.where(r <= 5, _ratio(r - 1.6, *_MIDDLE), _ratio(r - 5, *_FAR))
     return np.where(np.abs(q) <= 0.425, centre, np.copysign(tail, q))
+
+
+_CHUNK = 2**14
+"""Normal numbers made at a time: few enough to stay near the processor. An even number, or lanes would be lost."""
+_LINE_BITS = 7
+"""Bits after the leading one that choose a line: 128 lines for every halving of the probability."""
+
+
+def _line(odd: Floats) -> Ints:
+    """Which line a number lies on: its sign, its exponent and the first bits of its mantissa, as they are stored."""
+    return (odd.view(np.uint64) >> np.uint64(52 - _LINE_BITS)).view(np.int64)
+
+
+@cache
+def _normal_lines() -> tuple[Floats, Floats]:
+    """Intercept and slope of each line, by `_line`; most places of the two tables are never touched."""
+    edges = np.ldexp(1 + np.arange(2**_LINE_BITS) / 2**_LINE_BITS, np.arange(31)[:, None]).reshape(-1)
+    edges = np.append(edges, 2.0**31)
+    quantiles = -_inverse_normal(edges * 2.0**-32)
+    slope = np.diff(quantiles) / np.diff(edges)
+    intercept = quantiles[:-1] - slope * edges[:-1]
+    intercepts, slopes = np.zeros((2, 2 ** (12 + _LINE_BITS)))
+    for side in (1, -1):
+        line = _line(side * edges[:-1])
+        intercepts[line], slopes[line] = side * intercept, slope
+    return intercepts, slopes
 
 
 # Coefficients of AS 241 (Wichura 1988), constant term first.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -66,16 +66,13 @@ def _text(task: Task, examples: Examples, condition: str) -> str:
     unseen = task.condition(condition).unseen
     head = f"{task.name} · {condition} · {task.condition(condition).summary}"
     head += f"\nunseen here: {', '.join(unseen)}" if unseen else ""
+    zero_loss = task.zero_loss(condition)
+    head += "" if zero_loss is None else f"\nalways answering 0 is off by {zero_loss:.4f} on average"
     return "\n\n".join([head, *(task.describe(examples, i) for i in range(len(examples)))])
 
 
 def _json(task: Task, examples: Examples, condition: str) -> str:
-    def row(i: int) -> dict[str, Any]:
-        return {"inputs": {k: v[i].tolist() for k, v in examples.inputs.items()},
-                "target": examples.targets[i].tolist(),
-                "factors": {k: v[i].tolist() for k, v in examples.factors.items()}}
-
-    return "\n".join(json.dumps(row(i)) for i in range(len(examples)))
+    return "\n".join(json.dumps(task.record(examples, i)) for i in range(len(examples)))
 
 
 def _html(task: Task, examples: Examples, condition: str) -> str:

@@ -26,6 +26,9 @@ def verify(
     n: Annotated[int, typer.Option("-n", help="Examples per condition.")] = 10_000,
     data: Annotated[list[Path] | None, typer.Option(help="Foreign examples to judge, on form and target.")] = None,
     mapping: Annotated[Path | None, typer.Option(help="The query table of the foreign examples (retrieval).")] = None,
+    world: Annotated[Path | None, typer.Option(help="The world of the foreign examples (ctl).")] = None,
+    ties: Annotated[str | None, typer.Option(help="Where several objects fit a foreign question: an error, or the "
+                                                  "smallest (x, y) counts (gcog).", metavar="error|smallest")] = None,
     set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
 ) -> None:
     """Check a task in every way: solver, spec, purity, what is unseen, balance, shortcuts, artefacts.
@@ -35,11 +38,18 @@ def verify(
     unseen verify retrieval/T6 --set preset=released --set length=5 -n 20000
 
     unseen verify retrieval/T4 --data test.tsv --mapping q_vocab.txt
+
+    unseen verify ctl/S --data examples.jsonl --world world.json
+
+    unseen verify gcog --data examples.jsonl --ties smallest
     """
-    tasks = _tasks(name, set or [])
-    if mapping is not None and not data:
-        raise UsageError("--mapping goes with --data FILE")
-    passed = [_judge(task, path, mapping) for path in data for task in tasks] if data else [
+    tasks = _tasks(name, [*(set or []), *([] if ties is None else [f"ties={ties}"])])
+    companions = {key: path for key, path in {"mapping": mapping, "world": world}.items() if path is not None}
+    if (companions or ties) and not data:
+        raise UsageError(f"--{next(iter([*companions, 'ties']))} goes with --data FILE")
+    if data and tasks[0].alike:
+        tasks = tasks[:1]
+    passed = [_judge(task, path, companions) for path in data for task in tasks] if data else [
         _check(task, n) for task in tasks]
     if not all(passed):
         raise CheckFailed(f"{passed.count(False)} of {len(passed)} {'files' if data else 'tasks'} failed")
@@ -56,16 +66,15 @@ def _tasks(name: str, given: list[str]) -> list[Task]:
     return [make(n, **settings(given, {"task": TASKS.load(n)})["task"]) for n in names]
 
 
-def _judge(task: Task, path: Path, mapping: Path | None) -> bool:
-    companions = {} if mapping is None else {"mapping": mapping}
-    judgement = task.judge(path, **companions)
+def _judge(task: Task, path: Path, companions: dict[str, Path]) -> bool:
+    judgement, judge = task.judge(path, **companions), task.family if task.alike else task.name
     for wrong in judgement.mismatches[:MOST]:
-        typer.echo(f"{path}, line {wrong.line}: the answer is {wrong.given}, {task.name} says {wrong.expected}")
+        typer.echo(f"{path}, line {wrong.line}: {wrong.what} is {wrong.given}, {judge} says {wrong.expected}")
     more = len(judgement.mismatches) - MOST
     if more > 0:
         typer.echo(f"… and {more} more")
-    right = judgement.examples - len(judgement.mismatches)
-    typer.echo(f"{path}: {right} of {judgement.examples} answers agree with {task.name}{judgement.note}")
+    right = judgement.examples - len({wrong.line for wrong in judgement.mismatches})
+    typer.echo(f"{path}: {right} of {judgement.examples} answers agree with {judge}{judgement.note}")
     return not judgement.mismatches
 
 
@@ -73,12 +82,14 @@ def _check(task: Task, n: int) -> bool:
     from unseen.tasks.verify import verify as run
 
     console = Console(highlight=False, soft_wrap=True)
-    options = " ".join(f"{k}={v}" for k, v in task.options().items() if k not in ("name", "mapping"))
+    options = " ".join(f"{k}={v}" for k, v in task.options().items() if k not in ("name", "mapping", "world", "graph"))
     console.print(Text(f"{task.name} {options}".strip(), style="bold"))
+
+    width = max(len(condition) for condition in task.conditions)
 
     def say(check: Check) -> None:
         status = Text(f"  {check.status:<6}", style=COLOURS[check.status])
-        console.print(status + Text(f"{check.condition:<11} {check.name:<34} {check.detail}", style=""))
+        console.print(status + Text(f"{check.condition:<{width}} {check.name:<34} {check.detail}", style=""))
 
     report = run(task, n, say)
     console.print(Text("  passed" if report.passed else "  FAILED", style=COLOURS["ok" if report.passed else "FAIL"]))

@@ -9,12 +9,26 @@ from unseen.registry import Registry
 if TYPE_CHECKING:
     from unseen.tasks.base import Task
 
+_CTL = "unseen.tasks.ctl.graphs"
+_GCOG = "unseen.tasks.gcog"
 _RETRIEVAL = "unseen.tasks.retrieval.task:Retrieval"
 
 TASKS: Registry[type[Task]] = Registry(
     "task",
     "unseen.tasks",
     {
+        "rules/mlp": ("unseen.tasks.rules.mlp:RulesMlp", "a weighted sum of two numbers, the weights chosen by a rule"),
+        "rules/mha": ("unseen.tasks.rules.mha:RulesMha", "values looked up in other tokens, by the rule of each token"),
+        "rules/rnn": ("unseen.tasks.rules.rnn:RulesRnn", "a state that each token moves by the matrices of its rule"),
+        "ctl/A": (f"{_CTL}:Alternating", "table lookup, alternating: training changes the group, testing stays in it"),
+        "ctl/R": (f"{_CTL}:Alternating", "table lookup, repeating: training stays in a group, testing changes it"),
+        "ctl/S": (f"{_CTL}:Staged", "table lookup, staged: two paths that meet in a bridge; testing changes the path"),
+        "ctl/graph": (f"{_CTL}:FromGraph", "table lookup with a sampling graph of your own"),
+        "ctl/lengths": ("unseen.tasks.ctl.lengths:Lengths", "table lookup, the original: chains longer than trained"),
+        "gcog/distractor": (f"{_GCOG}:Distractor", "letters on a grid: more distractors than in training"),
+        "gcog/systematic-operators": (f"{_GCOG}:SystematicOperators", "letters on a grid: operators with new objects"),
+        "gcog/systematic-trees": (f"{_GCOG}:SystematicTrees", "letters on a grid: trees of new triples of operators"),
+        "gcog/productive": (f"{_GCOG}:Productive", "letters on a grid: deeper trees than in training"),
         "retrieval/T1": (_RETRIEVAL, "one feature: did q occur?"),
         "retrieval/T2": (_RETRIEVAL, "two features: did a and b occur?"),
         "retrieval/T3": (_RETRIEVAL, "set member: did a or b occur? (pair behind an opaque query)"),

@@ -97,11 +97,12 @@ class Artefact:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """An answer in a file that is not the right one, and the line it stands on (from 1)."""
+    """What in a file is not right (the answer, if nothing else is said), and the line it stands on (from 1)."""
 
     line: int
     given: str
     expected: str
+    what: str = "the answer"
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,13 @@ class Task(Config):
     """The factors by whose levels accuracy is reported."""
     amounts: ClassVar[frozenset[str]] = frozenset()
     """The options that say how many examples there are and not which: a larger set begins with the smaller one."""
+    readings: ClassVar[frozenset[str]] = frozenset()
+    """The options that say how drawn numbers are used (which answer is asked for, how far inputs are scaled) and not
+    what is drawn: tasks that differ in them alone share their streams."""
+    instance: ClassVar[frozenset[str]] = frozenset()
+    """The options that choose an instance (a task seed) and change no shape: runs on different ones can be a stack."""
+    alike: ClassVar[bool] = False
+    """Whether foreign examples look the same for all tasks of the family: then one of them judges for all."""
 
     @property
     def family(self) -> str:
@@ -155,6 +163,14 @@ class Task(Config):
         """One block of `block` examples from these draws and nothing else."""
         raise NotImplementedError
 
+    def schedule(self) -> Array | None:
+        """How many places of its stream each example of the (finite) training set fills, the same for every data seed.
+
+        With it, batches of examples of one length have the same shapes in all runs. None: all are of one length, or
+        nobody needs to know.
+        """
+        return None
+
     def solve(self, examples: Examples) -> Array:
         """The targets, worked out from the inputs alone by a plain solver that shares nothing with the generator."""
         raise NotImplementedError
@@ -167,6 +183,12 @@ class Task(Config):
         """One example as SVG text."""
         raise UsageError(f"{self.name} has no picture; use --format text or json")
 
+    def record(self, examples: Examples, index: int) -> dict[str, Any]:
+        """One example as JSON values."""
+        return {"inputs": {k: v[index].tolist() for k, v in examples.inputs.items()},
+                "target": examples.targets[index].tolist(),
+                "factors": {k: v[index].tolist() for k, v in examples.factors.items()}}
+
     def judge(self, path: Path, **companions: Path) -> Judgement:
         """Foreign examples in a file, compared with the plain solver; `companions` are the files that go with it."""
         raise UsageError(f"{self.name} has no reader for foreign examples")
@@ -176,8 +198,13 @@ class Task(Config):
         return ()
 
     def ceilings(self, condition: str) -> Mapping[str, float]:
-        """Accuracies above chance that the generic baselines of `verify` may reach, by baseline name."""
+        """What the generic baselines of `verify` may reach beyond chance, by name: accuracies or, of a real target,
+        shares of its variance."""
         return {}
+
+    def zero_loss(self, condition: str) -> float | None:
+        """The mean absolute error of always answering 0; None where the target is not real, or nobody knows."""
+        return None
 
     def artefacts(self, condition: str) -> Sequence[Artefact]:
         """Regularities to measure on a condition, each declared known or not."""
@@ -189,13 +216,8 @@ class Task(Config):
             raise UsageError(f"{self.name} has no condition '{name}'. {nearest(name, self.conditions)}")
         return self.conditions[name]
 
-    def sample(self, condition: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
-        """Examples start … start + n − 1 of a condition.
-
-        >>> from unseen.tasks import task
-        >>> task("retrieval/T1", length=5).sample("train", 3).inputs["sequence"].shape
-        (3, 5, 36)
-        """
+    def check_request(self, condition: str, n: int, start: int, data_seed: DataSeed) -> None:
+        """Refuse examples that do not exist."""
         size = self.size(condition)
         if n < 0 or start < 0:
             raise UsageError(f"{self.name}: n and start must not be negative, got n = {n}, start = {start}")
@@ -203,8 +225,20 @@ class Task(Config):
             raise UsageError(f"{self.name}: condition '{condition}' has {size} examples, {start + n} were asked for")
         if data_seed not in ("validation", "test") and (not isinstance(data_seed, int) or data_seed < 0):
             raise UsageError(f"data seed {data_seed!r}: expected 0, 1, 2, …, 'validation' or 'test'")
-        what = {key: value for key, value in self.identity().items() if key not in self.amounts}
-        named = stream("data", what, condition, data_seed)
+
+    def drawn_by(self) -> dict[str, Any]:
+        """What names the streams of this task: its identity without `amounts` and `readings`."""
+        return {key: value for key, value in self.identity().items() if key not in self.amounts | self.readings}
+
+    def sample(self, condition: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
+        """Examples start … start + n − 1 of a condition.
+
+        >>> from unseen.tasks import task
+        >>> task("retrieval/T1", length=5).sample("train", 3).inputs["sequence"].shape
+        (3, 5, 36)
+        """
+        self.check_request(condition, n, start, data_seed)
+        named = stream("data", self.drawn_by(), condition, data_seed)
         first, last = start // self.block, max(start, start + n - 1) // self.block
         parts = [self.generate(condition, named.block(b)) for b in range(first, last + 1)]
         offset = start - first * self.block

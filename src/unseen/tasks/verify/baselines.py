@@ -22,14 +22,14 @@ from unseen.tasks.verify.columns import Columns, Matrix, columns
 
 MARGIN = 4.0
 _QUANTILES = np.arange(1, 16) / 16
-_RIDGE = 1.0
+RIDGE = 1.0
 
 Classes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Score:
-    """Accuracy, its standard error, and what was looked at."""
+    """Accuracy (of a real target: the share of its variance explained), its standard error, what was looked at."""
 
     accuracy: float
     error: float
@@ -59,8 +59,7 @@ def score(right: Array, note: str = "") -> Score:
 
 def baselines(spec: Spec, examples: Examples) -> Iterator[tuple[str, Score]]:
     """The scores of the four generic baselines, weakest first. The target must be binary or a category."""
-    if spec.target.along is not None:  # an answer per place: fewer examples give as many answers
-        examples = examples[: max(200, len(examples) // examples.targets.shape[1])]
+    examples = enough(spec, examples)
     outputs, classes = (spec.target.width, 2) if spec.target.kind == "binary" else (1, spec.target.width)
     truth = examples.targets.reshape(-1, outputs).astype(np.int64)
     half = len(examples) // 2
@@ -72,6 +71,26 @@ def baselines(spec: Spec, examples: Examples) -> Iterator[tuple[str, Score]]:
         yield name, score(right.reshape(len(examples) - half, -1), guesses[0][1])
 
 
+def enough(spec: Spec, examples: Examples) -> Examples:
+    """Where there is an answer per place, fewer examples give as many answers."""
+    return examples if spec.target.along is None else examples[: max(200, len(examples) // examples.targets.shape[1])]
+
+
+def combinations(spec: Spec, examples: Examples) -> Classes | None:
+    """Which combination of what is given once each answer has; None where that would be everything, or nothing."""
+    once = [c.values for c in columns(spec, examples) if c.origin == "once"]
+    return np.unique(np.hstack(once), axis=0, return_inverse=True)[1].reshape(-1) if spec.streams and once else None
+
+
+def bag(spec: Spec, examples: Examples, first: int) -> NDArray[np.float64]:
+    """Sums over each stream and what is given once, (answers, columns), standardised by the first answers."""
+    groups = columns(spec, examples)
+    values = np.hstack([c.values for c in groups if c.origin in ("once", "pooled")]).astype(np.float64)
+    spread = values[:first].std(0)
+    standard: NDArray[np.float64] = (values - values[:first].mean(0)) / np.where(spread > 0, spread, 1)
+    return standard
+
+
 def _majority(problem: Problem) -> Guess:
     commonest = int(np.bincount(problem.truth, minlength=problem.classes).argmax())
     return np.full(problem.rest, commonest), f"always {commonest}"
@@ -79,11 +98,10 @@ def _majority(problem: Problem) -> Guess:
 
 def _input_blind(problem: Problem) -> Guess:
     """The commonest answer to each combination of what is given once; without streams that would be all."""
-    once = [c.values for c in columns(problem.spec, problem.examples) if c.origin == "once"]
-    if not (problem.spec.streams and once):
+    code = combinations(problem.spec, problem.examples)
+    if code is None:
         return _majority(problem)
-    combinations, code = np.unique(np.hstack(once), axis=0, return_inverse=True)
-    code, first, shape = code.reshape(-1), len(problem.truth), (len(combinations), problem.classes)
+    first, shape = len(problem.truth), (int(code.max()) + 1, problem.classes)
     joint = np.ravel_multi_index((code[:first], problem.truth), shape)
     counts = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
     counts[counts.sum(1) == 0] = counts.sum(0)  # a combination not met before
@@ -96,20 +114,20 @@ def _single_feature(problem: Problem) -> Guess:
     total = hot.sum(0)
     best, guess = 0.0, _majority(problem)
     for group in columns(problem.spec, problem.examples):
-        for thresholds in _thresholds(group):
-            above = (group.values[:first] > thresholds).astype(np.float32).T @ hot
+        for tried in thresholds(group):
+            above = (group.values[:first] > tried).astype(np.float32).T @ hot
             below = total - above
             hits = above.max(1) + below.max(1)
             column = int(hits.argmax())
             if hits[column] > best:
-                best, threshold = float(hits[column]), thresholds[column]
+                best, threshold = float(hits[column]), tried[column]
                 exceeds = group.values[first:, column] > threshold
                 classes = np.where(exceeds, above[column].argmax(), below[column].argmax())
                 guess = classes, f"{group.name}, column {column}, above {threshold:.4g}"
     return guess
 
 
-def _thresholds(group: Columns) -> Matrix:
+def thresholds(group: Columns) -> Matrix:
     """Thresholds to try, (tries, columns): the lower value where there are only two, else 15 quantiles."""
     some = group.values[:2000]
     low: Matrix = some.min(0)
@@ -121,14 +139,11 @@ def _thresholds(group: Columns) -> Matrix:
 
 def _bag_of_tokens(problem: Problem) -> Guess:
     """Ridge regression on sums over each stream and on what is given once: blind to order and combination."""
-    groups = columns(problem.spec, problem.examples)
-    bag = np.hstack([c.values for c in groups if c.origin in ("once", "pooled")]).astype(np.float64)
     first, hot = len(problem.truth), np.eye(problem.classes)[problem.truth]
-    spread = bag[:first].std(0)
-    bag = (bag - bag[:first].mean(0)) / np.where(spread > 0, spread, 1)
-    fit, mean = bag[:first], hot.mean(0)
-    weights = np.linalg.solve(fit.T @ fit + _RIDGE * np.eye(fit.shape[1]), fit.T @ (hot - mean))
-    return (bag[first:] @ weights + mean).argmax(1), f"ridge regression on {bag.shape[1]} columns"
+    values = bag(problem.spec, problem.examples, first)
+    fit, mean = values[:first], hot.mean(0)
+    weights = np.linalg.solve(fit.T @ fit + RIDGE * np.eye(fit.shape[1]), fit.T @ (hot - mean))
+    return (values[first:] @ weights + mean).argmax(1), f"ridge regression on {values.shape[1]} columns"
 
 
 BASELINES: dict[str, Callable[[Problem], Guess]] = {

@@ -15,6 +15,7 @@ from unseen.tasks.base import Array, Artefact, Condition, DataSeed, Examples, Sh
 from unseen.tasks.verify.baselines import BASELINES, MARGIN, baselines, score
 from unseen.tasks.verify.conformance import misfits
 from unseen.tasks.verify.purity import fingerprint, impurities, reach
+from unseen.tasks.verify.regressions import regressions
 
 Status = Literal["ok", "known", "shown", "FAIL"]
 Verdict = tuple[Status, str]
@@ -40,6 +41,15 @@ class Case:
     def keys(self) -> list[bytes]:
         """A hash of the inputs of each example."""
         return _keys(self.examples)
+
+    @cached_property
+    def distinct(self) -> Examples:
+        """The examples without repeats: where the set is small, a baseline would meet in the second half what it was
+        fitted on in the first."""
+        first: dict[bytes, int] = {}
+        for place, key in enumerate(self.keys):
+            first.setdefault(key, place)
+        return self.examples if len(first) == len(self.keys) else self.examples[np.array(list(first.values()))]
 
     @cached_property
     def repeats(self) -> float:
@@ -157,11 +167,14 @@ def check_unseen(case: Case) -> Verdict:
 
 
 def check_labels(case: Case) -> Verdict:
-    """The balance of the targets; yes and no must be even unless a ceiling `majority` is declared."""
+    """The balance of the targets; yes and no must be even unless a ceiling `majority` is declared.
+
+    Of a real target, what always answering 0 is off by must be what the task says it is.
+    """
     targets, kind = case.examples.targets, case.task.spec.target.kind
     chance = case.task.spec.target.chance
     if kind == "real":
-        return "shown", f"mean {targets.mean():.4g}, standard deviation {targets.std():.4g}"
+        return _zero(case)
     if kind == "category":
         counts = np.bincount(targets.reshape(-1).astype(np.int64))
         share = f"{counts.max() / counts.sum():.1%} have the commonest (chance {chance:.1%})"
@@ -175,6 +188,21 @@ def check_labels(case: Case) -> Verdict:
     return "FAIL", f"{detail}, expected {chance:.1%} ± {MARGIN * yes.error:.1%}"
 
 
+def _zero(case: Case) -> Verdict:
+    targets = case.examples.targets.astype(np.float64)
+    sizes = np.abs(targets).reshape(len(targets), -1).mean(1)
+    found, error = float(sizes.mean()), float(sizes.std() / np.sqrt(len(sizes)))
+    moments = f"mean {targets.mean():.4g}, standard deviation {targets.std():.4g}"
+    detail = f"{moments}; always answering 0 is off by {found:.4f}"
+    declared = case.task.zero_loss(case.condition.name)
+    if declared is None:
+        return "shown", detail
+    # What is declared may itself be an estimate, from fewer examples.
+    margin = 2 * MARGIN * error
+    within = abs(found - declared) <= margin
+    return "ok" if within else "FAIL", f"{detail}, declared {declared:.4f} ± {margin:.4f}"
+
+
 def check_baselines(case: Case) -> Iterator[tuple[str, Verdict]]:
     """The generic baselines against chance and the declared ceilings.
 
@@ -182,16 +210,14 @@ def check_baselines(case: Case) -> Iterator[tuple[str, Verdict]]:
     finds it.
     """
     spec, ceilings = case.task.spec, case.task.ceilings(case.condition.name)
-    if spec.target.kind == "real":
-        yield "baselines", ("shown", "a real target has no accuracy; not tried")
-        return
     for name in set(ceilings) - set(BASELINES):
         raise CheckFailed(f"a ceiling is declared for '{name}', which is no baseline. {nearest(name, BASELINES)}")
-    allowed = spec.target.chance
-    for name, found in baselines(spec, case.examples):
+    real = spec.target.kind == "real"
+    allowed, what = (0.0, " of the variance") if real else (spec.target.chance, "")
+    for name, found in (regressions if real else baselines)(spec, case.distinct):
         allowed, margin = max(allowed, ceilings.get(name, 0)), MARGIN * found.error
         passed = found.accuracy <= allowed + margin
-        detail = f"{found.accuracy:.1%} ({found.note}), allowed {allowed:.1%} + {margin:.1%}"
+        detail = f"{found.accuracy:.1%}{what} ({found.note}), allowed {allowed:.1%} + {margin:.1%}"
         yield name, ("ok" if passed else "FAIL", detail)
         allowed = allowed if passed else found.accuracy
 

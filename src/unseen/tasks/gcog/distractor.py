@@ -1,0 +1,34 @@
+"""Distractor generalization: more objects on the grid than in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from unseen.tasks.base import Condition
+from unseen.tasks.gcog.task import IID, TRAIN, Count, Gcog, Setting
+
+_SHIFT = "nothing is unseen, only their number shifts"
+
+
+class Distractor(Gcog):
+    """Single operators among 1 … 5 distractors; tested among more, up to 40 and beyond."""
+
+    name: Literal["gcog/distractor"] = "gcog/distractor"
+    ood_distractors: tuple[Count, ...] = (10, 20, 30, 40)
+
+    def _settings(self) -> Sequence[Setting]:
+        low, high = self._distractors
+        found = [Setting(TRAIN, (self._plan(1),)), Setting(IID, (self._plan(1),))]
+        for n in dict.fromkeys((max(low, 1), high)):
+            found.append(self._setting(f"iid/distractors={n}", (n, n), "as many as in some of the training data"))
+        for n in self.ood_distractors:
+            found.append(self._setting(f"ood/distractors={n}", (n, n), _SHIFT))
+        if self.ood_distractors:  # where the paper compares representations
+            most = max(self.ood_distractors)
+            found.append(self._setting(f"ood/distractors={most}-{most + 10}", (most, most + 10), _SHIFT))
+        return found
+
+    def _setting(self, name: str, distractors: tuple[int, int], what: str) -> Setting:
+        many = " to ".join(str(n) for n in dict.fromkeys(distractors))
+        return Setting(Condition(name, f"{many} distractors: {what}"), (self._plan(1, distractors),))
