@@ -1,4 +1,4 @@
-"""The *still learning* mark."""
+"""The *still learning* mark, and the mean of a curve."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from unseen.metrics.learning import still_learning
+from unseen.metrics.learning import mean_of_curve, still_learning
 
 
 def reference(scores: list[float]) -> bool | None:
@@ -41,3 +41,11 @@ def test_too_short_curves_do_not_tell() -> None:
     assert still_learning([]) is None
     assert still_learning([0.1, 0.5, 0.9]) is None
     assert still_learning([0.1, 0.2, float("nan"), 0.4]) is False
+
+
+def test_the_mean_of_a_curve_leaves_the_untrained_network_out() -> None:
+    assert mean_of_curve([0, 10, 20], [0.5, 0.8, 1.0]) == pytest.approx(0.9)
+    assert mean_of_curve([10, 20], [0.8, 1.0]) == pytest.approx(0.9)
+    assert np.isnan(mean_of_curve([0], [0.5])) and np.isnan(mean_of_curve([], []))
+    with pytest.raises(ValueError, match="zip"):
+        mean_of_curve([0, 10], [0.5])

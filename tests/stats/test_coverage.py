@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unseen.stats.coverage import KINDS, SEEDS, covered, improvement_covered, table
+from unseen.stats.coverage import KINDS, SEEDS, TASKS, clusters_covered, covered, improvement_covered, table
 
 
 @pytest.mark.parametrize(("kind", "seeds", "n", "least", "most"), [
@@ -35,9 +35,18 @@ def test_probability_of_improvement():
     assert 0.90 <= improvement_covered(20, repetitions=300) <= 0.98
 
 
+@pytest.mark.parametrize(("between", "least", "most"), [(0.1, 0.94, 1.0), (0.5, 0.89, 0.97), (0.9, 0.85, 0.94)])
+def test_clusters(between, least, most):
+    assert least <= clusters_covered(between, 10, repetitions=300) <= most
+
+
+def test_strata_do_not_cover_the_choice_of_tasks():
+    assert clusters_covered(0.5, 10, repetitions=200, cluster=False) < 0.75
+
+
 def test_the_table_has_a_row_for_every_combination():
     lines = list(table((3,), repetitions=2))
-    assert len(lines) == 2 + (len(KINDS) - 1) * len(SEEDS) + 2 + 1
+    assert len(lines) == 2 + (len(KINDS) - 1) * len(SEEDS) + 2 + 1 + len(TASKS) + 1
     assert {line.count("|") for line in lines} == {4}
 
 

@@ -1,4 +1,4 @@
-"""Was a run still getting better when it ended?"""
+"""How a run learned: was it still getting better when it ended, and how fast was it?"""
 
 from __future__ import annotations
 
@@ -29,3 +29,15 @@ def still_learning(scores: Sequence[float], gain: float = 0.01, certainty: float
     residual = tail - tail.mean() - slope * x
     error = float(np.sqrt(residual @ residual / (len(tail) - 2) / (x @ x)))
     return slope * (len(tail) - 1) > gain and slope > float(stdtrit(len(tail) - 2, certainty)) * error
+
+
+def mean_of_curve(steps: Sequence[int], scores: Sequence[float]) -> float:
+    """How fast a run learned, as a number: the mean of its curve, step 0 (the untrained network) left out.
+
+    Points are taken to be equally far apart. NaN where there is none.
+
+    >>> mean_of_curve([0, 5000, 10000], [0.5, 0.75, 1.0])
+    0.875
+    """
+    values = [score for step, score in zip(steps, scores, strict=True) if step > 0]
+    return float(np.mean(values)) if values else float("nan")

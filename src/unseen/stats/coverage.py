@@ -1,6 +1,6 @@
 """How often do the 95 % intervals contain the truth? Simulated seeds with known truth.
 
-    python -m unseen.stats.coverage        the table of docs/statistics.md, about three minutes on one core
+    python -m unseen.stats.coverage        the table of docs/statistics.md, about four minutes on one core
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scipy import stats
 
 from unseen.randomness import Draws, stream
 from unseen.stats.aggregate import iqm, solve_rate
+from unseen.stats.clusters import clustered
 from unseen.stats.compare import probability_of_improvement
 from unseen.stats.intervals import Floats, Interval
 from unseen.stats.resampling import bootstrap
@@ -115,6 +116,30 @@ def improvement_covered(n: int, *, repetitions: int) -> float:
     return float(np.mean([one.low <= truth <= one.high for one in found]))
 
 
+TASKS: dict[str, float] = {"a tenth": 0.1, "a half": 0.5, "nine tenths": 0.9}
+"""How much of the variance lies between tasks."""
+SEEDS_OF_TASK = 5
+
+
+def clusters_covered(between: float, tasks: int, *, repetitions: int, cluster: bool = True) -> float:
+    """The same for the mean over tasks of five normal seeds each, with a share of the variance between tasks.
+
+    Without `cluster` the tasks are strata: the interval then does not know that other tasks could have been drawn.
+    """
+    draws = stream("simulated tasks", between, tasks).block()
+    task = np.sqrt(between) * draws.normal((repetitions, tasks, 1))
+    seed = np.sqrt(1 - between) * draws.normal((repetitions, tasks, SEEDS_OF_TASK))
+    values = (task + seed).reshape(repetitions, -1)
+    labels = np.repeat(np.arange(tasks), SEEDS_OF_TASK)
+
+    def make(one: Floats) -> Interval:
+        if not cluster:
+            return _bootstrap(one, draws, strata=labels)
+        return clustered(one, labels, generator=draws, covers="simulation", resamples=1_000).interval
+
+    return float(np.mean([found.low <= 0 <= found.high for found in map(make, values)]))
+
+
 def table(sizes: Sequence[int] = (3, 5, 10, 20), *, repetitions: int = 4_000) -> Iterator[str]:
     """The coverage table in Markdown, line by line."""
     yield "| interval | seeds | " + " | ".join(f"n = {n}" for n in sizes) + " |"
@@ -124,6 +149,11 @@ def table(sizes: Sequence[int] = (3, 5, 10, 20), *, repetitions: int = 4_000) ->
         if KINDS[kind].of != "solve rate" or seeds.startswith("bimodal"):
             yield _row(kind, seeds, (covered(kind, seeds, n, repetitions=repetitions) for n in sizes))
     yield _row("probability of improvement", "normal", (improvement_covered(n, repetitions=repetitions) for n in sizes))
+    for share, between in TASKS.items():
+        yield _row("mean, n tasks × 5 seeds, clustered", f"normal, {share} of the variance between tasks",
+                   (clusters_covered(between, n, repetitions=repetitions) for n in sizes))
+    yield _row("mean, n tasks × 5 seeds, strata", "normal, a half of the variance between tasks",
+               (clusters_covered(0.5, n, repetitions=repetitions, cluster=False) for n in sizes))
 
 
 def _row(kind: str, seeds: str, shares: Iterable[float]) -> str:

@@ -26,7 +26,9 @@ class Interval:
     `covers` says what varied between the values (initialisation, data, task instance): the interval is silent
     about everything else. `strata` are the sizes of the groups that were resampled each by itself (tasks, or the two
     sides of an unpaired comparison), empty where all values are one group. Few seeds in one stratum are not made up
-    for by many strata, so the smallest decides whether there is an interval and whether it is indicative.
+    for by many strata, so the smallest decides whether there is an interval and whether it is indicative. `clusters`
+    is the number of groups (tasks) that were themselves resampled, 0 where none were; few of them are not made up for
+    by many seeds in each.
     """
 
     low: float
@@ -35,11 +37,12 @@ class Interval:
     n: int
     covers: str
     strata: tuple[int, ...] = ()
+    clusters: int = 0
 
     @property
     def fewest(self) -> int:
-        """The number of values in the smallest stratum."""
-        return min(self.strata, default=self.n)
+        """The number of values in the smallest stratum, or of clusters."""
+        return self.clusters or min(self.strata, default=self.n)
 
     @property
     def indicative(self) -> bool:
@@ -79,6 +82,7 @@ class Estimate:
         known = not math.isnan(self.interval.low)
         span = f"[{self.interval.low:z.3f}, {self.interval.high:z.3f}]" if known else "(too few for an interval)"
         sizes = " + ".join(map(str, self.strata or (self.n,)))
+        sizes += f" in {self.interval.clusters} clusters" if self.interval.clusters else ""
         p = "" if self.p_value is None else f", p = {self.p_value:.2g}"
         mark = ", indicative" if known and self.interval.indicative else ""
         note = f"; {self.note}" if self.note else ""

@@ -80,7 +80,9 @@ def estimate(
     return Estimate(float(statistic(np.sort(given), axis=-1)), interval)
 
 
-def lay_out(values: Floats, strata: Iterable[Hashable] | None) -> tuple[Floats, tuple[int, ...]]:
+def lay_out(
+    values: Floats, strata: Iterable[Hashable] | None, what: str = "strata"
+) -> tuple[Floats, tuple[int, ...]]:
     """The values sorted within their strata, stratum after stratum, and the sizes of the strata.
 
     >>> lay_out(np.array([3.0, 1.0, 2.0]), ["T6", "T1", "T6"])
@@ -90,11 +92,11 @@ def lay_out(values: Floats, strata: Iterable[Hashable] | None) -> tuple[Floats, 
         return np.sort(values), (len(values),)
     labels = list(strata)
     if len(labels) != len(values):
-        raise UsageError(f"strata name the group of each value: expected {len(values)} labels, got {len(labels)}")
+        raise UsageError(f"{what} name the group of each value: expected {len(values)} labels, got {len(labels)}")
     try:
         groups: dict[Hashable, list[float]] = {label: [] for label in sorted(set(labels), key=repr)}
     except TypeError:
-        raise UsageError(f"strata are labels, one per value, got a {type(labels[0]).__name__} as label") from None
+        raise UsageError(f"{what} are labels, one per value, got a {type(labels[0]).__name__} as label") from None
     for label, value in zip(labels, values.tolist(), strict=True):
         groups[label].append(value)
     sizes = tuple(len(group) for group in groups.values())
