@@ -6,7 +6,7 @@ from torch import nn
 
 from unseen.errors import UsageError
 from unseen.models.layers.attention import Attention, attend, causal, padding
-from unseen.models.layers.tape import Tape
+from unseen.models.layers.tape import CountingTape, Tape
 
 WIDTH, BATCH, LENGTH = 12, 3, 5
 
@@ -98,3 +98,28 @@ def test_heads_must_fit() -> None:
         Attention(10, 4)
     with pytest.raises(UsageError, match="even width"):
         Attention(6, 2, positions="rotary")
+
+
+def test_a_learned_scale_starts_as_the_fixed_one() -> None:
+    torch.manual_seed(0)
+    learned = Attention(WIDTH, 3, learned_scale=True, bias=False)
+    torch.manual_seed(0)
+    fixed = Attention(WIDTH, 3, bias=False)
+    x = torch.randn(BATCH, LENGTH, WIDTH)
+    torch.testing.assert_close(learned(x), fixed(x))
+    assert [name for name, _ in learned.named_parameters()] == ["scale", "input.weight", "output.weight"]
+    (gradient,) = torch.autograd.grad(learned(x).square().sum(), learned.scale)
+    assert gradient.shape == (1,) and gradient != 0
+
+
+@pytest.mark.parametrize("positions", ["none", "rotary", "relative"])
+def test_dropout_of_keys(positions: str) -> None:
+    layer = Attention(WIDTH, 2, positions=positions, key_dropout=0.5).double()
+    x = torch.randn(BATCH, LENGTH, WIDTH, dtype=torch.float64)
+    tape = CountingTape()
+    layer(x, tape=tape)
+    offsets = 2 * LENGTH - 1 if positions == "relative" else 0
+    assert tape.used == BATCH * LENGTH * WIDTH + offsets * WIDTH
+    nothing = Tape(torch.full((tape.used,), -(2**15), dtype=torch.int16), wanted=["attention"])
+    layer(x, tape=nothing)
+    torch.testing.assert_close(nothing.kept["attention"], torch.full((BATCH, 2, LENGTH, LENGTH), 1 / LENGTH).double())

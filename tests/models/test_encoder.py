@@ -106,3 +106,14 @@ def test_traces_and_dropout_places() -> None:
     result = ours(numbers(BATCH, LENGTH, WIDTH), tape=tape)
     assert tape.kept["encoder.attention"].shape == (BATCH, 3, LENGTH, LENGTH)
     assert torch.equal(tape.kept["encoder.state"], result)
+
+
+def test_a_shared_layer_is_the_same_block_again_and_again() -> None:
+    torch.manual_seed(0)
+    shared, plain = (Encoder(WIDTH, 3, 2, 20, 0.1, shared=s).double() for s in (True, False))
+    assert len(list(shared.parameters())) * 3 == len(list(plain.parameters()))
+    for block in plain.blocks:
+        block.load_state_dict(shared.blocks[0].state_dict())
+    x, tape = numbers(BATCH, LENGTH, WIDTH), CountingTape()
+    assert torch.equal(shared(x, tape=tape), plain(x))
+    assert tape.names == ["encoder.0.attention", "encoder.1.attention", "encoder.attention", "encoder.state"]

@@ -33,3 +33,10 @@ def test_the_weight_gradient_is_contiguous() -> None:
     layer = Linear(5, 3)
     (gradient,) = torch.autograd.grad(layer(torch.randn(4, 5)).square().sum(), layer.weight)
     assert gradient.is_contiguous()
+
+
+def test_without_a_bias() -> None:
+    layer = Linear(3, 2, bias=False)
+    x = torch.randn(4, 3)
+    assert layer.bias is None and [name for name, _ in layer.named_parameters()] == ["weight"]
+    assert torch.equal(layer(x), x @ layer.weight)

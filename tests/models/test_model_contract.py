@@ -99,6 +99,12 @@ SCHEMES = [
     *(("transformer", {"positions": p}) for p in ("none", "sinusoidal", "learned", "rotary", "relative")),
     ("transformer", {"norm": "post", "causal": True}),
 ]
+CTL = [
+    ("ctl-bilstm", {}),
+    *((name, {"read_at": place}) for name in ("ctl-transformer", "ctl-ndr") for place in ("start", "end")),
+    ("ctl-ndr", {"form": "original"}),
+]
+PADDED = [(*scheme, task) for task in MASKED for scheme in SCHEMES] + [(*model, "ctl") for model in CTL]
 
 
 def repadded(spec: Spec, inputs: dict[str, Tensor], stream: str, real: Tensor) -> dict[str, Tensor]:
@@ -112,8 +118,7 @@ def repadded(spec: Spec, inputs: dict[str, Tensor], stream: str, real: Tensor) -
     return changed
 
 
-@pytest.mark.parametrize("task", MASKED)
-@pytest.mark.parametrize(("name", "given"), SCHEMES, ids=str)
+@pytest.mark.parametrize(("name", "given", "task"), PADDED, ids=str)
 def test_padding_has_no_influence(name: str, given: dict[str, str], task: str) -> None:
     spec = SPECS[task]
     module = build(options(name, **given), spec, 0)

@@ -77,3 +77,17 @@ def test_only_what_was_asked_for_is_kept() -> None:
     assert list(tape.kept) == ["b"]
     NO_TAPE.keep("a", torch.ones(1))
     assert not NO_TAPE.kept
+
+
+def test_dropping_without_scaling() -> None:
+    bits, x = random_bits(1000), torch.randn(1000)
+    dropped, plain = Tape(bits).dropout(x, 0.3), Tape(bits).dropout(x, 0.3, scaled=False)
+    kept = plain != 0
+    assert torch.equal(kept, dropped != 0) and 600 < kept.sum() < 800
+    assert torch.equal(plain[kept], x[kept])
+    assert NO_TAPE.dropout(x, 0.3, scaled=False) is x
+
+
+def test_a_pass_with_bits_is_one_of_training() -> None:
+    assert Tape(random_bits(0)).training and not Tape().training and not NO_TAPE.training
+    assert CountingTape().training and not CountingTape(training=False).training

@@ -28,6 +28,18 @@ MODELS: Registry[Any] = Registry(
             "unseen.models.retrieval.lstm:RetrievalLSTM",
             "the retrieval paper's LSTM: basic, attention, or matched to the Transformer",
         ),
+        "ctl-bilstm": ("unseen.models.ctl.bilstm:CTLBiLSTM", "the CTL++ paper's bidirectional LSTM"),
+        "ctl-transformer": (
+            "unseen.models.ctl.transformer:CTLTransformer",
+            "the CTL++ paper's Transformer: a shared layer, relative positions",
+        ),
+        "ctl-ndr": (
+            "unseen.models.ctl.ndr:CTLNDR",
+            "the Neural Data Router: a shared layer with a copy gate and geometric attention",
+        ),
+        "rules-mlp": ("unseen.models.rules.mlp:RulesMLP", "the modularity paper's MLP, with four gatings"),
+        "rules-mha": ("unseen.models.rules.mha:RulesMHA", "the modularity paper's attention model, with four gatings"),
+        "rules-rnn": ("unseen.models.rules.rnn:RulesRNN", "the modularity paper's recurrent model, with four gatings"),
     },
 )
 

@@ -5,7 +5,7 @@ keep these rules; `tests/models/test_stack_contract.py` finds the others.
 
 * No `sigmoid`, `softplus`, `silu` or `gelu`, nor a loss whose backward pass is one: torch rounds the last elements of
   an array by other instructions than the rest, so an element's bits depend on its place. `tanh`, `exp`, `erf` and
-  `logsigmoid` are safe: σ(x) = ½ tanh(x/2) + ½, GELU(x) = x/2 · (1 + erf(x/√2)).
+  `logsigmoid` are safe; `activation` has a sigmoid and a GELU that are, because they fill whole registers.
 * No matrix product with a single column, forward or backward: use `affine`, or make it a row.
 * Reduce (a bias gradient is a sum) over contiguous tensors: the order of a sum follows the memory, and the memory of a
   transposed tensor depends on whether an axis has length one. The same for a reshape that may or may not copy.

@@ -49,14 +49,44 @@ def attend(
     return tape.dropout(weights, dropout) @ value
 
 
+def project(x: Tensor, input: Linear, heads: int, rows: slice = ALL) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries of the tokens in `rows`, keys and values of all, from one width → 3·width map: (B, heads, T, k) each."""
+    width, weight, bias = x.shape[-1], input.weight, input.bias
+    if rows.indices(x.shape[1]) == (0, x.shape[1], 1):
+        query, key, value = affine(x, weight, bias).chunk(3, -1)
+    else:
+        query_weight, other_weight = weight.split([width, 2 * width], -1)
+        query_bias, other_bias = (None, None) if bias is None else bias.split([width, 2 * width], -1)
+        # Contiguous: a product with a strided part of the tokens would copy the weight for every example.
+        query = affine(x[:, rows].contiguous(), query_weight, query_bias)
+        key, value = affine(x, other_weight, other_bias).chunk(2, -1)
+    return _heads(query, heads), _heads(key, heads), _heads(value, heads)
+
+
+def merge(mixed: Tensor) -> Tensor:
+    """What the heads found, side by side again: (B, heads, T, k) → (B, T, width)."""
+    return mixed.transpose(1, 2).flatten(2)
+
+
 class Attention(nn.Module):
     """Self-attention with heads: (B, T, width) → (B, T, width).
 
     Query, key and value are one width → 3·width map, Xavier uniform as one matrix with zero bias; the output map has
-    the framework's default weights and zero bias. Scores are scaled by 1 / √(width / heads).
+    the framework's default weights and zero bias. Scores are scaled by 1 / √(width / heads), from which a learned
+    scale starts. `dropout` acts on the weights, `key_dropout` on the keys of tokens and of relative positions.
     """
 
-    def __init__(self, width: int, heads: int = 1, dropout: float = 0.0, positions: Scheme = "none") -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int = 1,
+        dropout: float = 0.0,
+        positions: Scheme = "none",
+        *,
+        key_dropout: float = 0.0,
+        learned_scale: bool = False,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         if width % heads or (positions == "rotary" and width // heads % 2):
             raise UsageError(
@@ -64,13 +94,16 @@ class Attention(nn.Module):
                 + (" of even width, which rotary positions need" if positions == "rotary" else "")
                 + "; change width or heads"
             )
-        self.heads, self.dropout = heads, dropout
+        self.heads, self.dropout, self.key_dropout = heads, dropout, key_dropout
         self.rotary = positions == "rotary"
-        self.relative = Relative(width, heads) if positions == "relative" else None
-        self.input, self.output = Linear(width, 3 * width), Linear(width, width)
+        self.relative = Relative(width, heads, key_dropout) if positions == "relative" else None
+        scale = 1 / math.sqrt(width // heads)
+        self.scale = nn.Parameter(torch.full((1,), scale)) if learned_scale else scale
+        self.input, self.output = Linear(width, 3 * width, bias=bias), Linear(width, width, bias=bias)
         nn.init.xavier_uniform_(self.input.weight)
-        nn.init.zeros_(self.input.bias)
-        nn.init.zeros_(self.output.bias)
+        if bias:
+            nn.init.zeros_(self.input.bias)
+            nn.init.zeros_(self.output.bias)
 
     def forward(
         self,
@@ -87,27 +120,20 @@ class Attention(nn.Module):
         `barrier` broadcasts to (B, heads, T, T); `places` are the tokens' places, 0 … T − 1 if not given.
         """
         places = tuple(range(x.shape[1])) if places is None else places
-        query, key, value = (_heads(part, self.heads) for part in self._project(x, rows))
-        scores = self._scores(query, key, places[rows], places) * (1 / math.sqrt(key.shape[-1]))
+        query, key, value = project(x, self.input, self.heads, rows)
+        key = tape.dropout(key, self.key_dropout)
+        scores = self._scores(query, key, places[rows], places, tape) * self.scale
         if barrier is not None and barrier.shape[-2] > 1:
             barrier = barrier[..., rows, :]
         mixed = attend(scores, value, barrier, dropout=self.dropout, tape=tape, name=name)
-        result: Tensor = self.output(mixed.transpose(1, 2).flatten(2))
+        result: Tensor = self.output(merge(mixed))
         return result
 
-    def _project(self, x: Tensor, rows: slice) -> tuple[Tensor, ...]:
-        weight, bias = self.input.weight, self.input.bias
-        if rows.indices(x.shape[1]) == (0, x.shape[1], 1):
-            return affine(x, weight, bias).chunk(3, -1)
-        sizes = [x.shape[-1], 2 * x.shape[-1]]
-        (query_weight, weight), (query_bias, bias) = weight.split(sizes, -1), bias.split(sizes, -1)
-        return affine(x[:, rows], query_weight, query_bias), *affine(x, weight, bias).chunk(2, -1)
-
     def _scores(
-        self, query: Tensor, key: Tensor, query_places: tuple[int, ...], key_places: tuple[int, ...]
+        self, query: Tensor, key: Tensor, query_places: tuple[int, ...], key_places: tuple[int, ...], tape: Tape
     ) -> Tensor:
         if self.relative is not None:
-            scores: Tensor = self.relative(query, key, query_places, key_places)
+            scores: Tensor = self.relative(query, key, query_places, key_places, tape)
             return scores
         if self.rotary:
             query, key = rotate(query, query_places), rotate(key, key_places)

@@ -63,7 +63,10 @@ class Block(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Blocks one after the other: (B, T, width) → (B, rows, width). Pre-norm ends with a norm of its own."""
+    """Blocks one after the other, or one `shared` by all layers: (B, T, width) → (B, rows, width).
+
+    Pre-norm ends with a norm of its own.
+    """
 
     def __init__(
         self,
@@ -77,12 +80,13 @@ class Encoder(nn.Module):
         positions: Scheme = "none",
         causal: bool = False,
         self_attention: bool = True,
+        shared: bool = False,
     ) -> None:
         super().__init__()
-        self.causal = causal
+        self.causal, self.layers = causal, layers
         self.blocks = nn.ModuleList(
             Block(width, heads, hidden, dropout, norm=norm, positions=positions, self_attention=self_attention)
-            for _ in range(layers)
+            for _ in range(1 if shared else layers)
         )
         self.norm = nn.LayerNorm(width) if norm == "pre" else nn.Identity()
 
@@ -99,13 +103,13 @@ class Encoder(nn.Module):
         """Encode; `mask` (B, T) is true where a token is real.
 
         Only the tokens in `rows` are wanted: the last block works for them alone, which changes nothing else. Keeps
-        the attention of every block (`encoder.0.attention`, …; the last is `encoder.attention`) and the result.
+        the attention of every layer (`encoder.0.attention`, …; the last is `encoder.attention`) and the result.
         """
         barrier = self._barrier(x, mask)
-        for i, block in enumerate(self.blocks):
-            last = i == len(self.blocks) - 1
+        for i in range(self.layers):
+            last = i == self.layers - 1
             part = f"{name}.attention" if last else f"{name}.{i}.attention"
-            x = block(x, barrier, places, rows if last else ALL, tape, part)
+            x = self.blocks[i % len(self.blocks)](x, barrier, places, rows if last else ALL, tape, part)
         x = self.norm(x)
         tape.keep(f"{name}.state", x)
         return x

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from unseen.errors import UsageError
 from unseen.models.layers.constants import constant
 from unseen.models.layers.linear import affine
+from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.spec import Grid, Stream
 
 Scheme = Literal["none", "sinusoidal", "learned", "rotary", "relative"]
@@ -123,23 +124,30 @@ def _offset_range(queries: tuple[int, ...], keys: tuple[int, ...]) -> tuple[int,
 class Relative(nn.Module):
     """Relative scores in the Transformer-XL form: (q + u)·k + (q + v)·(W e_offset), offset = key − query place.
 
-    u and v, one per head, start at zero; W is Xavier uniform without bias; e is the sinusoidal code.
+    u and v, one per head, start at zero; W is Xavier uniform without bias; e is the sinusoidal code. Dropout acts on
+    the keys W e, alike for the whole batch.
     """
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.width = width
+        self.width, self.dropout = width, dropout
         self.content = nn.Parameter(torch.zeros(heads, 1, width // heads))
         self.position = nn.Parameter(torch.zeros(heads, 1, width // heads))
         self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width)))
 
     def forward(
-        self, query: Tensor, key: Tensor, query_places: tuple[int, ...], key_places: tuple[int, ...]
+        self,
+        query: Tensor,
+        key: Tensor,
+        query_places: tuple[int, ...],
+        key_places: tuple[int, ...],
+        tape: Tape = NO_TAPE,
     ) -> Tensor:
         """Scores (B, heads, T, U) before scaling, from queries (B, heads, T, k) and keys (B, heads, U, k)."""
         batch, heads, length, size = query.shape
         code = _offsets(query_places, key_places, self.width, query.dtype, query.device)
-        keys = affine(code, self.weight).view(-1, heads, size).permute(1, 2, 0).contiguous()
+        keys = tape.dropout(affine(code, self.weight), self.dropout)
+        keys = keys.view(-1, heads, size).permute(1, 2, 0).contiguous()
         # One product per head for the whole batch, whose offsets are the same.
         by_head = (query + self.position).transpose(0, 1).reshape(heads, batch * length, size)
         by_offset = (by_head @ keys).view(heads, batch, length, -1).transpose(0, 1)

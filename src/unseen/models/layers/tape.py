@@ -15,7 +15,7 @@ class Tape:
     """Hands out dropout bits in call order and keeps the intermediates somebody asked for.
 
     `bits` is a flat tensor of 16-bit lanes (int16), drawn outside by a named stream. Without it dropout is the
-    identity: there is no train or eval mode. A layer applied eight times gets eight masks.
+    identity: modules have no train or eval mode. A layer applied eight times gets eight masks.
     """
 
     def __init__(self, bits: Tensor | None = None, wanted: Collection[str] = ()) -> None:
@@ -23,8 +23,13 @@ class Tape:
         self.wanted = frozenset(wanted)
         self.kept: dict[str, Tensor] = {}
 
-    def dropout(self, x: Tensor, p: float) -> Tensor:
-        """`x` with each entry dropped with probability p (a multiple of 2**-16) and the rest scaled up."""
+    @property
+    def training(self) -> bool:
+        """Whether this is a pass of training: it was given dropout bits, even if none are needed."""
+        return self.bits is not None
+
+    def dropout(self, x: Tensor, p: float, *, scaled: bool = True) -> Tensor:
+        """`x` with each entry dropped with probability p (a multiple of 2**-16) and the rest scaled up if `scaled`."""
         dropped = _dropped(p)
         if self.bits is None or dropped == 0:
             return x
@@ -36,7 +41,7 @@ class Tape:
         # 1 where the lane is at least `first`, else 0. Comparing to booleans and back costs three times as much.
         first = dropped - _LANES // 2
         kept = lanes.clamp(first - 1, first).sub_(first - 1).to(x.dtype)
-        return x * kept.mul_(_LANES / (_LANES - dropped))
+        return x * (kept.mul_(_LANES / (_LANES - dropped)) if scaled else kept)
 
     def keep(self, name: str, value: Tensor) -> None:
         """Keep an intermediate under a name, if it was asked for."""
@@ -45,13 +50,19 @@ class Tape:
 
 
 class CountingTape(Tape):
-    """Counts the lanes a forward pass takes, and hands out none; notes every name it could keep."""
+    """Counts the lanes a pass of training (or of evaluation) takes, and hands out none; notes every name it could keep.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, training: bool = True) -> None:
         super().__init__()
+        self._training = training
         self.names: list[str] = []
 
-    def dropout(self, x: Tensor, p: float) -> Tensor:
+    @property
+    def training(self) -> bool:
+        return self._training
+
+    def dropout(self, x: Tensor, p: float, *, scaled: bool = True) -> Tensor:
         if _dropped(p):
             self.used += x.numel()
         return x

@@ -1,0 +1,141 @@
+"""What drives recurrent modules and what mixes them: the part of a step that differs with the gating.
+
+At one step, a drive makes of a `row` [input; state; 1 if there is a bias], (rows, B), what the gates of a cell start
+from, (gates, modules, width, B), and says with which weights, (modules, B), the modules are mixed. It serves one member
+of a stack; on the way back it adds up the gradients of what it was made from.
+
+| gating | drive |
+|---|---|
+| none | `Dense`: weight · row; there is one module and nothing to mix |
+| operation | `Dense`, all modules in one product, with given weights |
+| truth | `Chosen`: weight · (choice ⊗ row), the chosen module's weight times the row; nothing to mix |
+| joint | `Scored`: input and state each by itself, because scores read both parts before they are added |
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Drive(Protocol):
+    """How a gating drives and mixes modules."""
+
+    @property
+    def gradients(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Of `weight`, given weights and score, after a backward pass."""
+
+    def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
+        """Fill `gates` with what they start from, and see to the weights of the step."""
+
+    def weights(self, step: int) -> Tensor | None:
+        """The weights of a step that has been driven; None: there is one module."""
+
+    def clear(self) -> None:
+        """Begin a backward pass."""
+
+    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
+        """The gradient of the row; the other gradients go on growing."""
+
+
+class Dense:
+    """`weight` (rows, gates, modules, width); `given` weights, (N, modules, B), or none for one module."""
+
+    def __init__(self, weight: Tensor, given: Tensor | None) -> None:
+        self.given, self.weight = given, weight.flatten(1)
+
+    @property
+    def gradients(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        return self.d_weight, self.d_given, None
+
+    def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
+        torch.mm(self.weight.mT, row, out=gates.view(-1, gates.shape[-1]))
+
+    def weights(self, step: int) -> Tensor | None:
+        return None if self.given is None else self.given[step]
+
+    def clear(self) -> None:
+        self.d_weight = torch.zeros_like(self.weight)
+        self.d_given = None if self.given is None else torch.empty_like(self.given)
+
+    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
+        if self.d_given is not None and d_weights is not None:
+            self.d_given[step] = d_weights
+        d_gates = d_gates.view(-1, d_gates.shape[-1])
+        self.d_weight.addmm_(row, d_gates.mT)
+        return self.weight @ d_gates
+
+
+class Chosen(Dense):
+    """`weight` (modules · rows, gates, 1, width); `choice` (N, modules, B): 1 for the module of an example, else 0."""
+
+    def __init__(self, weight: Tensor, choice: Tensor) -> None:
+        super().__init__(weight, None)
+        self.choice = choice[:, :, None]
+
+    def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
+        super().forward(step, (self.choice[step] * row).flatten(0, 1), gates)
+
+    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
+        sent = self.choice[step] * row
+        d_sent = super().backward(step, sent.flatten(0, 1), d_gates, None)
+        return d_sent.view(sent.shape).mul_(self.choice[step]).sum(0)
+
+
+class Scored:
+    """`weight` as in `Dense`; `score` (2, gates, modules, width) reads the ReLU of the input's and the state's part.
+
+    The weights, softmax of the scores, are written into `made`, (N, modules, B).
+    """
+
+    def __init__(self, weight: Tensor, score: Tensor, made: Tensor, inputs: int) -> None:
+        self.made, self.weight, self.score = made, weight.flatten(1), score
+        self.parts = slice(inputs), slice(inputs, inputs + score.shape[-1])
+        self.bias = slice(inputs + score.shape[-1], len(weight))
+
+    @property
+    def gradients(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        return self.d_weight, None, self.d_score
+
+    def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
+        parts = self._products(row)
+        torch.add(*parts, out=gates)
+        for bias in self.weight[self.bias]:
+            gates.view(len(bias), -1).add_(bias[:, None])
+        *_, modules, width, batch = parts.relu_().shape
+        scores = self.score.reshape(-1, 1, width) @ parts.view(-1, width, batch)
+        torch.softmax(scores.view(-1, modules, batch).sum(0), 0, out=self.made[step])
+
+    def weights(self, step: int) -> Tensor | None:
+        return self.made[step]
+
+    def clear(self) -> None:
+        self.d_weight, self.d_score = torch.zeros_like(self.weight), torch.zeros_like(self.score)
+
+    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
+        assert d_weights is not None  # scored modules are always mixed
+        # The parts are computed again: to keep them would take twice the memory of everything else.
+        weights, parts = self.made[step], self._products(row).relu_()
+        *_, width, batch = parts.shape
+        d_scores = weights * d_weights
+        d_scores.addcmul_(weights, d_scores.sum(0), value=-1)
+        each = d_scores[:, None].expand(2 * len(d_gates), -1, -1, -1).reshape(-1, 1, batch)
+        self.d_score += (each @ parts.view(-1, width, batch).mT).view(self.score.shape)
+        # What the scores hand back to the parts, where ReLU let it through, and what the gates hand back.
+        d_parts = torch.ops.aten.threshold_backward(self.score[..., None].expand(parts.shape), parts, 0)
+        torch.addcmul(d_gates, d_parts, d_scores[:, None], out=d_parts)
+        d_row = torch.empty_like(row)
+        for rows, d_part in zip(self.parts, d_parts.view(2, -1, batch), strict=True):
+            self.d_weight[rows].addmm_(row[rows], d_part.mT)
+            torch.mm(self.weight[rows], d_part, out=d_row[rows])
+        self.d_weight[self.bias] += d_gates.sum(-1).flatten()
+        return d_row
+
+    def _products(self, row: Tensor) -> Tensor:
+        """weight · input and weight · state: (2, gates, modules, width, B)."""
+        parts = row.new_empty(*self.score.shape, row.shape[-1])
+        for rows, part in zip(self.parts, parts.view(2, -1, row.shape[-1]), strict=True):
+            torch.mm(self.weight[rows].mT, row[rows], out=part)
+        return parts
