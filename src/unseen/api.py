@@ -14,6 +14,7 @@ from torch import nn
 
 from unseen.config import Config
 from unseen.engine import evaluate as evaluating
+from unseen.engine import predict as predicting
 from unseen.engine.checkpoint import unpack_weights
 from unseen.engine.feed import target_tensor, tensors
 from unseen.engine.loss import loss
@@ -55,7 +56,7 @@ class Runs:
         self._cells, self._cls, self._keep_alive = {c.seed: c for c in cells}, cls, keep_alive
         self.path = path
         self.task, self.options = cells[0].task, cells[0].model
-        self.deviations = deviations(cells[0].recipe, self.task.family)
+        self.deviations = deviations(cells[0].recipe, self.task.name)
         with Store.read(path) as store:
             ids = {c.id for c in cells}
             self.table = _only(store.records(), ids)
@@ -91,14 +92,14 @@ class Runs:
         """Predictions and kept intermediates (default: all the model offers) on n test examples of a condition."""
         if n < 1:
             raise UsageError(f"n = {n}: give a positive number of examples")
-        examples = evaluating.draw(self.task, condition or self.task.validation, n, "test")
+        examples = predicting.draw(self.task, condition or self.task.validation, n, "test")
         alive = [s for s in self.seeds if self._status(s) != "diverged"]
         found = {}
         with one_thread():
             for seed in alive:
                 stack = Stack([self.model(seed, selection)])
                 wanted = _offered(stack, self.task, keep)
-                arrays = evaluating.predictions(stack, examples, self.task.spec, wanted)
+                arrays = predicting.predictions(stack, examples, self.task.spec, wanted)
                 found[(label or self.options.name, seed)] = {k: v[0] for k, v in arrays.items()}
         return Traces(found, examples.targets, dict(examples.factors))
 

@@ -82,7 +82,8 @@ def test_verdicts_for_programs_and_documents(store: Path, tmp_path: Path) -> Non
     assert found["deviations"]["smoke"]
     run(store, "--format", "markdown", "--out", tmp_path / "claims.md")
     lines = (tmp_path / "claims.md").read_text().splitlines()
-    assert lines[0].startswith("| claim |") and sum(line.startswith("| retrieval/") for line in lines) == len(judged)
+    assert lines[0].startswith("| claim |")
+    assert [name for name in judged if sum(line.startswith(f"| {name} |") for line in lines) != 1] == []
     assert any(line.startswith("* ") for line in lines)
 
 

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from unseen.engine import evaluate as evaluating
-from unseen.engine.evaluate import Measure, draw, evaluate, left_out, predictions
+from unseen.engine import predict
+from unseen.engine.evaluate import Measure, evaluate, left_out
+from unseen.engine.predict import draw, predictions
 from unseen.engine.recipe import Evaluation
 from unseen.engine.stack import Stack
 from unseen.errors import UsageError
@@ -67,13 +68,14 @@ def test_one_pass_over_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_for: list[tuple[str, ...]] = []
     real = Stack.predict
 
-    def counted(self: Stack, inputs: dict[str, Tensor], wanted: Sequence[str] = ()) -> tuple[Tensor, dict[str, Tensor]]:
+    def counted(self: Stack, inputs: dict[str, Tensor], wanted: Sequence[str] = (),
+                **given: bool) -> tuple[Tensor, dict[str, Tensor]]:
         asked_for.append(tuple(wanted))
-        return real(self, inputs, wanted)
+        return real(self, inputs, wanted, **given)
 
     monkeypatch.setattr(Stack, "predict", counted)
     evaluate(stack_of(found, [0]), found, asked("R1", "R2"))
-    chunks = math.ceil(SMALL / evaluating.CHUNK)
+    chunks = math.ceil(SMALL / predict.CHUNK)
     assert sorted(asked_for) == [()] * chunks + [("decoder.attention",)] * chunks  # iid, then ood/single
 
 

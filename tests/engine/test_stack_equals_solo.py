@@ -5,20 +5,25 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from jobs import MODELS, job
+from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tasks"))
 from standins import Clean, Line, Tagging
 
+from unseen.config import Config
+from unseen.engine.evaluate import predictions
 from unseen.engine.recipe import recipe
 from unseen.engine.train import Job, Member, Point, Trainer
 from unseen.errors import UsageError
 from unseen.models import MODELS as REGISTERED
 from unseen.models import options
 from unseen.models.build import build
-from unseen.tasks.base import Task
+from unseen.tasks import task
+from unseen.tasks.base import Array, Task
 
 
 def run(trainer: Trainer) -> tuple[Trainer, list[Point]]:
@@ -87,13 +92,32 @@ def test_every_registered_model_on_every_kind_of_target(name: str, kind: type[Ta
     except UsageError:  # a model of one family on a task of another
         assert "-" in name
         return
-    used = recipe(steps=12, batch=7, validate_every=10**6, validation_examples=100)
+    assert_place_does_not_matter(made, chosen, steps=11, stacks=[[3, 7, 5]])
 
-    def trainer(seeds: list[int]) -> Trainer:
+
+@pytest.mark.parametrize("gating", ["none", "joint", "operation", "truth"])
+@pytest.mark.parametrize("kind", ["mlp", "mha", "rnn"])
+@pytest.mark.parametrize("setting", ["classification", "regression"])
+def test_rules_models_with_every_gating(kind: str, gating: str, setting: str) -> None:
+    made = task(f"rules/{kind}", rules=4, setting=setting)
+    others = list(range(100, 115))
+    stacks = [[7, 3], [3, 1, 4, 2, 7], [*others[:8], 7, *others[8:]]]
+    assert_place_does_not_matter(made, options(f"rules-{kind}", gating=gating, width=8), steps=5, stacks=stacks)
+
+
+def assert_place_does_not_matter(made: Task, chosen: Config, steps: int, stacks: list[list[int]]) -> None:
+    """Seed 7 has the same parameters after some steps alone and in each of the stacks, and predicts the same."""
+    used = recipe(steps=steps + 1, batch=7, validate_every=10**6, validation_examples=100)
+
+    def trained(seeds: list[int]) -> tuple[Tensor, Array]:
         members = tuple(Member(f"run{s}", s, s, used) for s in seeds)
-        return Trainer(Job(made, lambda seed: build(chosen, made.spec, seed), members))
+        trainer = Trainer(Job(made, lambda seed: build(chosen, made.spec, seed), members))
+        trainer.advance(steps=steps)
+        predicted = predictions(trainer.stack, made.sample("train", 11), made.spec)["prediction"]
+        return trainer.stack.rows[seeds.index(7)], predicted[seeds.index(7)]
 
-    alone, together = trainer([7]), trainer([3, 7, 5])
-    for run_ in (alone, together):
-        run_.advance(steps=11)
-    assert torch.equal(alone.stack.rows[0], together.stack.rows[1])
+    row, predicted = trained([7])
+    for seeds in stacks:
+        other_row, other_predicted = trained(seeds)
+        assert torch.equal(row, other_row), seeds
+        assert np.array_equal(predicted, other_predicted), seeds

@@ -163,7 +163,7 @@ def test_a_feed_reads_an_endless_stream_in_order() -> None:
 
 
 def test_stacked_predictions_keep_what_is_asked() -> None:
-    from unseen.engine.evaluate import predictions
+    from unseen.engine.predict import predictions
 
     small = job([0, 1])
     stack = Stack([small.build(s) for s in (0, 1)])

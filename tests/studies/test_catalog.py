@@ -23,6 +23,11 @@ COUNTS = {
                           "full": 7 * 6 * 6 * 5},
     "retrieval-noise": {"smoke": 8 * 2, "mini": 3 * 8 * 5, "small": 3 * 8 * 5, "medium": 3 * 8 * 10,
                         "full": 3 * 8 * 10},
+    # Architectures (MHA: × searches) × settings × gatings × rules (× widths) × tasks × seeds.
+    "rules-main": {"smoke": 4 * 2 * 4, "mini": 2 * 4 * (3 * 5 + 2 * 3 + 2 * 3), "small": 2 * 4 * 5 * 5 * 5,
+                   "medium": 2 * 4 * (5 * 5 * 5 + 3 * 2 * 2 * 2), "full": 4 * 2 * 4 * 5 * 5 * 5 * 5},
+    # Settings × (MHA: four gatings × two encoders, one of them with two gates; RNN: three gatings with two states).
+    "rules-confounds": {"smoke": 2 * (5 * 2 + 7), "mini": 2 * (5 * 2 + 7) * 3, "full": 2 * (5 * 2 + 7) * 5 * 5 * 5 * 5},
 }
 # The first cell of every scale. A change here changes what a published table was made from: raise the version of what
 # changed and record why.
@@ -34,6 +39,9 @@ FIRST = {
                           "medium": "9440945e45eee6f9", "full": "72e6987e701d35ee"},
     "retrieval-noise": {"smoke": "f2046f4fbde772e1", "mini": "f22e3ec8f3969a07", "small": "c8303f34b541eb83",
                         "medium": "cb31441bb2a1fe9a", "full": "f31433473455e7b9"},
+    "rules-main": {"smoke": "74c00ca69c2e71ea", "mini": "59b0ef602bbfd61e", "small": "7c1c69ef34488316",
+                   "medium": "7c1c69ef34488316", "full": "7c1c69ef34488316"},
+    "rules-confounds": {"smoke": "bf924f0b42e715f2", "mini": "f1eef2c19926a35c", "full": "f45f0966e8b77734"},
 }
 
 
@@ -48,6 +56,7 @@ def test_every_study_is_counted_here() -> None:
     assert {name: list(study(name).scales) for name in NAMES} == {n: list(counts) for n, counts in COUNTS.items()}
     assert COUNTS["retrieval-table2"]["full"] == 140
     assert COUNTS["retrieval-lengths"]["full"] == 1_260
+    assert COUNTS["rules-main"]["full"] == 20_000
 
 
 @pytest.mark.parametrize(("name", "scale"), EVERY)
@@ -75,7 +84,22 @@ def test_tasks_conditions_and_analyses_exist_and_fit(name: str) -> None:
             evaluation = entry.cell.evaluation
             assert entry.cell.task.name in TASKS
             assert set(evaluation.conditions) <= set(entry.cell.task.conditions)
-            assert all(entry.cell.task.name in ANALYSES[analysis].tasks for analysis in evaluation.analyses)
+            for analysis in evaluation.analyses:
+                fits = ANALYSES[analysis].tasks if analysis in ANALYSES else ("rules/mlp", "rules/mha", "rules/rnn")
+                assert entry.cell.task.name in fits
+
+
+def test_the_full_rules_study_is_the_paper_s() -> None:
+    found = study("rules-main")
+    full = found.entries("full")
+    assert set(found.deviations("full")) == set(found.notes)
+    for entry in full:
+        architecture, cell = str(entry.levels["architecture"]), entry.cell
+        assert cell.recipe == recipe(f"rules-{architecture}-paper")
+        assert (cell.task.preset, cell.data_seed) == ("clean", cell.seed)
+        assert (cell.model.gating, cell.model.width) == (entry.levels["gating"], entry.levels["width"])
+    at_mini = {(e.levels["task_seed"], e.cell.seed) for e in found.entries("mini")}
+    assert at_mini == {(number, number) for number in range(5)}, "every task is learned by one seed of its own"
 
 
 def test_claims_and_studies_name_each_other() -> None:

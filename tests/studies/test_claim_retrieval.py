@@ -19,7 +19,7 @@ from unseen.studies.claims.ledger import as_data, as_markdown, as_table, verdict
 from unseen.studies.claims.retrieval import TABLE2, VARIANTS, columns, length_of
 from unseen.tasks import TASKS, task
 
-NAMES = [entry.name for entry in CLAIMS]
+NAMES = [entry.name for entry in CLAIMS if entry.name.startswith("retrieval/")]
 LATER_IS_HARDER = {"T−Pos−Att": 0.0, "T+Pos−Att": 0.0, "T−Pos+Att": -0.51, "T+Pos+Att": -0.51}
 
 
@@ -203,9 +203,9 @@ def test_the_ledger_in_three_forms() -> None:
 def test_the_registry_names_every_claim_rightly() -> None:
     others = ["retrieval/table2", "retrieval/attention", "retrieval/reading", "retrieval/noise"]
     assert [*(f"retrieval/C{k}" for k in range(1, 11)), *others] == NAMES
-    for entry in CLAIMS:
-        claim = entry.load()
-        assert claim.name == entry.name and claim.parts and claim.statement and claim.printed
+    for name in NAMES:
+        claim = CLAIMS.load(name)
+        assert claim.name == name and claim.parts and claim.statement and claim.printed
         says = [part.says for part in claim.parts]
         assert len(set(says)) == len(says)  # the name of a part is the name of its random stream
         for part in claim.parts:

@@ -193,14 +193,16 @@ def test_a_model_that_cannot_be_tried_stops_nobody(tmp_path: Path) -> None:
     assert not (tmp_path / "rates.json").exists()
 
 
-def test_a_kind_that_was_not_measured_has_the_rate_of_the_nearest() -> None:
+def test_a_kind_that_was_not_measured_takes_what_the_nearest_does_and_more_for_more_operations() -> None:
     small, middle, large = cells(width=8)[0], cells(width=32)[0], cells(width=40)[0]
     foreign = cells("transformer", width=32)[0]
     made = Rates({kind_of(small): Rate({1: 1.0}, 0.0, 1), kind_of(large): Rate({1: 5.0, 5: 3.0}, 0.0, 5),
                   Kind("x", "transformer", 1e12): Rate({1: 7.0}, 0.0, 1)})
-    factor = kind_of(middle).flops / kind_of(large).flops
-    assert made._rate(kind_of(middle)).steps == pytest.approx({1: 5.0 * factor, 5: 3.0 * factor})
+    fewer = (kind_of(large).flops - kind_of(middle).flops) * 7e-12  # the fastest that was measured
+    assert made._rate(kind_of(middle)).steps == pytest.approx({1: 5.0 - fewer, 5: 3.0 - fewer})
     assert made._rate(kind_of(foreign)).steps == pytest.approx({1: 7.0 * kind_of(foreign).flops / 1e12})
+    tiny = Rates({Kind("t", "lstm", 1e3): Rate({1: 0.01}, 0.0, 1), Kind("u", "other", 1e9): Rate({1: 0.1}, 0.0, 1)})
+    assert tiny._rate(Kind("v", "lstm", 1e8)).steps == pytest.approx({1: 0.02}, rel=1e-3), "not 1 000 s"
     assert made._rate(kind_of(small)).steps == {1: 1.0}
     assert (made.size(middle), made.size(small)) == (5, 1)
 

@@ -141,24 +141,24 @@ def test_runs_give_table_models_and_traces(undisturbed: Path) -> None:
 
 
 def test_a_fixed_data_seed_gives_all_seeds_the_same_data(tmp_path: Path) -> None:
-    from unseen.engine.feed import Feeds
+    from unseen.engine.feed import Feeds, Source
 
     task = unseen.task("retrieval/T1", **TASK)
     seen: list[tuple[int, ...]] = []
     batch = Feeds.batch
 
-    def spy(self: Feeds, step: int, data_seeds: list[int]) -> object:
-        seen.append(tuple(data_seeds))
-        return batch(self, step, data_seeds)
+    def spy(self: Feeds, step: int, sources: list[Source]) -> object:
+        seen.append(tuple(data_seed for _, data_seed in sources))
+        return batch(self, step, sources)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Feeds, "batch", spy)
         train(None, seeds=[0, 1], data_seed=5, stack=2)
         train(None, seeds=[0, 1], stack=2)
     assert set(seen) == {(5, 5), (0, 1)}
-    first, second = Feeds(task, 10, True).batch(3, [5, 5]).inputs["sequence"]
+    first, second = Feeds(10, True).batch(3, [(task, 5), (task, 5)]).inputs["sequence"]
     assert np.array_equal(first, second)
-    first, second = Feeds(task, 10, True).batch(3, [0, 1]).inputs["sequence"]
+    first, second = Feeds(10, True).batch(3, [(task, 0), (task, 1)]).inputs["sequence"]
     assert not np.array_equal(first, second)
 
 

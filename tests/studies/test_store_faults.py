@@ -419,7 +419,11 @@ def test_a_second_interrupt_in_the_middle_of_saving_loses_nothing(whole: Path, t
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt) as said:
         patch.setattr(Trainer, "_train_step", interrupted)
         patch.setattr(Store, "_put", interrupted_again)
-        run(out, seeds=4)
+        before_it = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+        try:
+            run(out, seeds=4)
+        finally:
+            signal.signal(signal.SIGINT, before_it)
     assert not isinstance(said.value, Interrupted)
     assert looked_at(out) == 2 and {row for row in before if "records" in row} <= set(everything(out))
     run(out)

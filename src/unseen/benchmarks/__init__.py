@@ -8,11 +8,15 @@ BENCHMARKS: Registry[object] = Registry(
     "benchmark",
     "unseen.benchmarks",
     {
-        "generator": ("unseen.benchmarks.generator:generator", "retrieval examples per second, by task and length"),
+        "generator": ("unseen.benchmarks.generator:generator", "examples per second, family by family"),
         "stack": ("unseen.benchmarks.stack:stack", "stacked training against a plain PyTorch loop, over S and batch"),
+        "rules-stack": ("unseen.benchmarks.rules:rules",
+                        "stacked training of modular models against plain PyTorch loops"),
         "study-workers": ("unseen.benchmarks.studies:workers", "two worker processes against one, on equal stacks"),
         "study-orchestration": ("unseen.benchmarks.studies:orchestration",
                                 "what a study of 1 000 small cells costs besides training"),
         "study-size": ("unseen.benchmarks.size:size", "a study of 10 000 cells: counted, entered, listed"),
+        "ctl-step": ("unseen.benchmarks.ctl:step",
+                     "a training step of the ctl models against the machine's rate of matrix products"),
     },
 )

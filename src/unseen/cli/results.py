@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,8 @@ from unseen.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from unseen.studies.store import Store
 
 
 class Format(StrEnum):
@@ -31,6 +34,7 @@ def results(
     cells: Annotated[bool, typer.Option("--cells", help="One row per run: how far it is, how it ended.")] = False,
     failures: Annotated[bool, typer.Option("--failures", help="What failed and why, with tracebacks.")] = False,
     provenance: Annotated[bool, typer.Option("--provenance", help="Versions, machine and times of each run.")] = False,
+    votes: Annotated[bool, typer.Option("--votes", help="In how many experiments each gating is the best.")] = False,
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing (needed for parquet).")] = None,
 ) -> None:
     """Print what runs left behind; it may be asked while they are going on.
@@ -42,8 +46,11 @@ def results(
     unseen results runs/t1 --format csv --out t1.csv
 
     unseen results runs/table2 --failures
+
+    unseen results runs/rules --votes
     """
-    asked = {"curves": curves, "cells": cells, "failures": failures, "provenance": provenance}
+    asked = {"curves": curves, "cells": cells, "failures": failures, "provenance": provenance,
+             "votes": votes}
     if sum(asked.values()) > 1:
         raise UsageError(f"{', '.join(f'--{name}' for name in asked)} are different tables; give one of them")
     what = next((name for name, chosen in asked.items() if chosen), "records")
@@ -72,9 +79,27 @@ def _frame(directory: Path, what: str) -> pd.DataFrame:
     with Store.read(directory) as store:
         if what == "cells":
             return cells_table(store.entries())
+        if what == "votes":
+            return _votes(store)
         frames = {"records": store.records, "curves": store.curves, "failures": store.failures,
                   "provenance": store.provenance}
         return frames[what]()
+
+
+def _votes(store: Store) -> pd.DataFrame:
+    """The votes of every scale, from the last weights as in the paper."""
+    import pandas as pd
+
+    from unseen.metrics.votes import vote_table
+
+    records, entries = store.tables(overall=True)
+    axes = {axis for levels in entries.levels.unique() for axis in json.loads(levels)}
+    if "gating" not in axes:
+        raise UsageError(f"votes are cast between gatings, and {store.work.get('study', 'a single train')} has no axis "
+                         "gating; studies of the rules family have one, e.g. rules-main")
+    tables = [vote_table(rows).assign(scale=scale) for scale, rows in records.groupby("scale", sort=False)]
+    votes = pd.concat(tables or [vote_table(records).assign(scale="")], ignore_index=True)
+    return votes[["scale", *votes.columns.drop("scale")]]
 
 
 def _failures(directory: Path) -> str:
@@ -95,8 +120,6 @@ def _failures(directory: Path) -> str:
 
 def _json(table: pd.DataFrame) -> str:
     """Every digit of every number; what is not a number is null."""
-    import json
-
     whole = table.astype(object)
     return json.dumps(whole.where(table.notna(), None).to_dict("records"), indent=1, ensure_ascii=False)
 

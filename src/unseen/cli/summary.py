@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+_TITLES = {"accuracy": "accuracy", "loss": "loss", "relative_loss": "mean absolute error, in units of answering zero"}
 MOST_INTERVALS = 200
 """In a longer table nobody reads intervals, and everybody waits for them."""
 
@@ -35,7 +36,7 @@ def _study(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -
     for scale, cells in placed.groupby("scale", sort=False):
         ended = cells.status.isin(ENDED)
         lines += [f"{work['study']} {scale}: {ended.sum()} of {len(cells)} cells have ended", ""]
-        lines += _table(records[records["scale"] == scale], axes) if ended.any() else []
+        lines += _tables(records[records["scale"] == scale], axes) if ended.any() else []
         lines += _notes(cells, axes)
     return "\n".join(lines)
 
@@ -46,22 +47,31 @@ def _follows(placed: pd.DataFrame, part: str, place: list[str]) -> bool:
     return bool(axes) and bool((placed.groupby(axes, dropna=False)[part].nunique() == 1).all())
 
 
+def _tables(records: pd.DataFrame, axes: list[str]) -> list[str]:
+    """A table of the accuracies, and one of the losses of the runs that have no accuracy."""
+    scored = records.cell[records.metric == "accuracy"].unique()
+    right, rest = records[records.metric == "accuracy"], records[~records.cell.isin(scored)]
+    off = rest[rest.metric == ("relative_loss" if (rest.metric == "relative_loss").any() else "loss")]
+    return [line for rows in (right, off) if len(rows) for line in (*_table(rows, axes), "")][:-1]
+
+
 def _table(records: pd.DataFrame, axes: list[str]) -> list[str]:
-    metric = _metric(records)
-    best = records[(records.metric == metric) & (records.selection == "best")]
+    """A line per place; a column per condition."""
+    best, metric = records[records.selection == "best"], records.metric.iloc[0]
     conditions = best.condition.unique().tolist()
     groups: dict[tuple[Any, ...], list[float]] = {}
     for *levels, condition, value in zip(*best[[*axes, "condition", "value"]].to_numpy(object).T, strict=True):
         groups.setdefault((*map(_shown, levels), condition), []).append(value)
     places = list(dict.fromkeys(key[:-1] for key in groups))
-    rows = [[*axes, "runs", *(f"{c} {metric}" for c in conditions)]]
+    rows = [[*axes, "runs", *conditions]]
     for place in places:
         found = [groups.get((*place, c)) for c in conditions]
         runs = max(len(values) for values in found if values is not None)
         rows.append([*place, str(runs),
                      *("" if values is None else _score(values, len(places) <= MOST_INTERVALS) for values in found)])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [f"{_TITLES[metric]}:", *lines]
 
 
 def _shown(level: Any) -> str:

@@ -1,25 +1,20 @@
-"""What models answer on a condition, and how good that is."""
+"""How good the answers of models are on each condition, and what the analyses find."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import torch
-
-from unseen.engine.feed import target_tensor, tensors
-from unseen.engine.loss import loss
-from unseen.engine.recipe import Evaluation
+from unseen.engine.predict import draw, member_loss, predictions
+from unseen.engine.recipe import SPECIALIZATION, Evaluation
+from unseen.engine.specialize import WEIGHTS, specialization
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import accuracy, accuracy_by
 from unseen.metrics.analyses import ANALYSES, Analysis
+from unseen.metrics.error import absolute_error, relative_error
 from unseen.metrics.traces import Trace
-from unseen.spec import Spec
-from unseen.tasks.base import Array, DataSeed, Examples, Task
-
-CHUNK = 250
-"""Examples per forward pass. A constant, because the rounding of a product may depend on it."""
+from unseen.tasks.base import Array, Examples, Task
+from unseen.tasks.rules.task import Rules
 
 
 @dataclass(frozen=True)
@@ -35,29 +30,6 @@ class Measure:
     n: int
 
 
-def predictions(stack: Stack, examples: Examples, spec: Spec, wanted: Sequence[str] = ()) -> dict[str, Array]:
-    """`prediction` and the wanted intermediates of every member: arrays (member, example, …)."""
-    parts: list[dict[str, Array]] = []
-    for start in range(0, len(examples), CHUNK):
-        part = examples[start : start + CHUNK]
-        inputs = tensors(part.inputs, spec, stack.dtype, str(stack.rows.device))
-        predicted, kept = stack.predict(inputs, wanted)
-        parts.append({k: v.cpu().numpy() for k, v in {"prediction": predicted, **kept}.items()})
-    return {k: np.concatenate([p[k] for p in parts], axis=1) for k in parts[0]}
-
-
-def member_losses(predicted: Array, targets: Array, spec: Spec) -> list[float]:
-    """The mean loss of each member."""
-    wanted = target_tensor(targets, spec, torch.float64, "cpu")
-    return [float(loss(torch.from_numpy(p).double(), wanted, spec.target)) for p in predicted]
-
-
-def draw(task: Task, condition: str, n: int, data_seed: DataSeed) -> Examples:
-    """The first n examples, or all if the set is smaller."""
-    size = task.size(condition)
-    return task.sample(condition, n if size is None else min(n, size), data_seed=data_seed)
-
-
 def conditions(task: Task, evaluation: Evaluation) -> list[str]:
     """The conditions an evaluation covers."""
     for name in evaluation.conditions:
@@ -70,22 +42,24 @@ def evaluate(stack: Stack, task: Task, evaluation: Evaluation) -> list[list[Meas
     rows: list[list[Measure]] = [[] for _ in range(len(stack))]
     for condition in conditions(task, evaluation):
         examples = draw(task, condition, evaluation.examples, "test")
-        analyses = {name: ANALYSES[name] for name in evaluation.analyses
-                    if task.name in ANALYSES[name].tasks and condition == ANALYSES[name].condition}
+        analyses = {name: analysis for name, analysis in _analyses(evaluation).items()
+                    if task.name in analysis.tasks and condition == analysis.condition}
         traces = predictions(stack, examples, task.spec, _needs(analyses))
         predicted = traces["prediction"]
-        losses = member_losses(predicted, examples.targets, task.spec)
         for member, found in enumerate(rows):
-            found.append(Measure(condition, "", "", "loss", losses[member], float("nan"), len(examples)))
-            if task.spec.target.kind != "real":
-                found.extend(_accuracies(predicted[member], examples, task, condition))
+            found.extend(_performance(predicted[member], examples, task, condition))
             found.extend(_summaries({k: v[member] for k, v in traces.items()}, examples, analyses, condition))
+    if SPECIALIZATION in evaluation.analyses and not _unspecialized(stack, task):
+        assert isinstance(task, Rules)
+        for found, scores in zip(rows, specialization(stack, task, evaluation), strict=True):
+            found += [Measure(task.validation, "", "", f"{SPECIALIZATION}/{name}", s.value, s.standard_error, s.n)
+                      for name, s in scores.items()]
     return rows
 
 
 def left_out(stack: Stack, task: Task, evaluation: Evaluation) -> list[str]:
     """The analyses asked for that leave no measures here, each with the reason."""
-    analyses, covered = {name: ANALYSES[name] for name in evaluation.analyses}, conditions(task, evaluation)
+    analyses, covered = _analyses(evaluation), conditions(task, evaluation)
     needs, reasons = _needs(analyses), dict[str, str]()
     kept = predictions(stack, draw(task, covered[0], 1, "test"), task.spec, needs) if needs else {}
     for name, analysis in analyses.items():
@@ -96,7 +70,22 @@ def left_out(stack: Stack, task: Task, evaluation: Evaluation) -> list[str]:
             reasons[name] = f"the evaluation does not cover {analysis.condition}"
         if task.name not in analysis.tasks:
             reasons[name] = f"it is about {', '.join(analysis.tasks)}"
+    if SPECIALIZATION in evaluation.analyses and _unspecialized(stack, task):
+        reasons[SPECIALIZATION] = _unspecialized(stack, task)
     return [f"{name} left out: {reason}" for name, reason in reasons.items()]
+
+
+def _analyses(evaluation: Evaluation) -> dict[str, Analysis]:
+    """Those that are made of one condition's traces."""
+    return {name: ANALYSES[name] for name in evaluation.analyses if name in ANALYSES}
+
+
+def _unspecialized(stack: Stack, task: Task) -> str:
+    """Why there is no specialization to measure; empty if there is."""
+    if not isinstance(task, Rules):
+        return "it is about tasks made by rules"
+    kept = predictions(stack, draw(task, task.validation, 1, "test"), task.spec, [WEIGHTS])
+    return "" if WEIGHTS in kept else f"the model keeps no {WEIGHTS}"
 
 
 def _needs(analyses: Mapping[str, Analysis]) -> list[str]:
@@ -110,10 +99,15 @@ def _summaries(trace: Trace, examples: Examples, analyses: Mapping[str, Analysis
             for factor, level, measure, value, n in analysis.summarise(trace, examples.targets, examples.factors)]
 
 
-def _accuracies(predicted: Array, examples: Examples, task: Task, condition: str) -> list[Measure]:
+def _performance(predicted: Array, examples: Examples, task: Task, condition: str) -> list[Measure]:
     kind = task.spec.target.kind
-    whole = accuracy(predicted, examples.targets, kind)
-    rows = [Measure(condition, "", "", "accuracy", whole.value, whole.standard_error, whole.n)]
+    if kind == "real":
+        scores = {"loss": absolute_error(predicted, examples.targets),
+                  "relative_loss": relative_error(predicted, examples.targets)}
+        return [Measure(condition, "", "", metric, s.value, s.standard_error, s.n) for metric, s in scores.items()]
+    lost, whole = member_loss(predicted, examples.targets, task.spec), accuracy(predicted, examples.targets, kind)
+    rows = [Measure(condition, "", "", "loss", lost, float("nan"), len(examples)),
+            Measure(condition, "", "", "accuracy", whole.value, whole.standard_error, whole.n)]
     for factor in task.report_by:
         table = accuracy_by(predicted, examples.targets, kind, examples.factors[factor])
         rows += [Measure(condition, factor, str(level), "accuracy", float(value), float(error), int(n))

@@ -70,18 +70,22 @@ class Feed:
         return self._epochs[epoch]
 
 
+Source = tuple[Task, DataSeed]
+"""Where a member's training data come from."""
+
+
 class Feeds:
-    """The batches of all members of a stack; members of one data seed share one feed."""
+    """The batches of all members of a stack; members of one source share one feed."""
 
-    def __init__(self, task: Task, batch: int, shuffle: bool) -> None:
-        self._task, self._batch, self._shuffle = task, batch, shuffle
-        self._feeds: dict[DataSeed, Feed] = {}
+    def __init__(self, batch: int, shuffle: bool) -> None:
+        self._batch, self._shuffle = batch, shuffle
+        self._feeds: dict[Source, Feed] = {}
 
-    def batch(self, step: int, data_seeds: Sequence[DataSeed]) -> Batch:
+    def batch(self, step: int, sources: Sequence[Source]) -> Batch:
         """One batch per member, stacked along a leading axis. Feeds of members that have ended are let go."""
-        self._feeds = {d: self._feeds.get(d) or Feed(self._task, d, self._batch, self._shuffle) for d in data_seeds}
-        drawn = {d: feed.batch(step) for d, feed in self._feeds.items()}
-        parts = [drawn[d] for d in data_seeds]
+        self._feeds = {s: self._feeds.get(s) or Feed(*s, self._batch, self._shuffle) for s in sources}
+        drawn = {s: feed.batch(step) for s, feed in self._feeds.items()}
+        parts = [drawn[s] for s in sources]
         return Batch({k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs},
                      np.stack([p.targets for p in parts]))
 

@@ -20,7 +20,7 @@ def softplus(x: Tensor) -> Tensor:
 
 
 def loss(prediction: Tensor, targets: Tensor, target: Target) -> Tensor:
-    """Mean loss: cross-entropy on logits for binary and category targets, squared error for real ones."""
+    """Mean loss: cross-entropy on logits for binary and category targets, absolute error for real ones."""
     answered = prediction.shape[:-1] if target.kind == "category" else prediction.shape
     if answered != targets.shape:
         values = f" with {target.width} values" if target.kind == "category" else ""
@@ -30,4 +30,4 @@ def loss(prediction: Tensor, targets: Tensor, target: Target) -> Tensor:
         return F.cross_entropy(prediction.flatten(0, -2), targets.flatten())
     if target.kind == "binary":
         return (softplus(prediction) - prediction * targets).mean()
-    return (prediction - targets).square().mean()
+    return (prediction - targets).abs().mean()

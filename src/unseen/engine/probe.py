@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from unseen.engine.feed import Batch, Feeds
+from unseen.engine.feed import Batch, Feeds, Source
 from unseen.engine.train import Job, Member, Trainer
-from unseen.tasks.base import DataSeed, Task
+from unseen.tasks.base import Task
 
 CANDIDATES = (1, 5, 10, 20)
 _TIMED, _WARM = 4, 1
@@ -73,13 +73,13 @@ class _OneBatch(Feeds):
     """The same batch for every member at every step: a whole training set takes longer to draw than a probe."""
 
     def __init__(self, task: Task, batch: int) -> None:
-        super().__init__(task, batch, shuffle=False)
+        super().__init__(batch, shuffle=False)
         held = min(batch, task.size("train") or batch)
         drawn = task.sample("train", held)
         self._own, self._index = Batch(drawn.inputs, drawn.targets), np.arange(batch) % held
 
-    def batch(self, step: int, data_seeds: Sequence[DataSeed]) -> Batch:
+    def batch(self, step: int, sources: Sequence[Source]) -> Batch:
         """One copy per member, stacked along a leading axis."""
-        parts = [self._own.take(self._index) for _ in data_seeds]
+        parts = [self._own.take(self._index) for _ in sources]
         return Batch({k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs},
                      np.stack([p.targets for p in parts]))

@@ -10,6 +10,9 @@ from unseen.config import Config
 from unseen.errors import UsageError, nearest
 from unseen.metrics.analyses import ANALYSES
 
+SPECIALIZATION = "specialization"
+"""The analysis of how modules share out rules; unlike those of the table, it draws data of its own."""
+
 
 class Recipe(Config):
     """Optimiser, steps, batch, clipping, validation and early stopping.
@@ -33,23 +36,30 @@ class Recipe(Config):
 class Evaluation(Config):
     """Which conditions, how many examples of each, and which analyses. No conditions named: all but `train`.
 
-    An analysis (`R7`) leaves measures like `R7/positive` on the condition it is about, where the evaluation covers it.
+    An analysis (`R7`) leaves measures like `R7/positive` on the condition it is about, where the evaluation covers it;
+    `specialization` leaves `specialization/alignment` and its like of modular models on the rules family.
     """
 
     name: str = "standard"
     conditions: tuple[str, ...] = ()
     examples: PositiveInt = 10_000
     analyses: tuple[str, ...] = ()
+    activation_examples: PositiveInt = Field(10_000, description="specialization: examples behind activation matrices")
+    adaptation_examples: PositiveInt = Field(200, description="specialization: examples per distribution of rules")
 
     @field_validator("analyses")
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         """In the table's order and each once, so that the same work has the same id."""
+        known = (*ANALYSES, SPECIALIZATION)
         for name in names:
-            if name not in ANALYSES:
-                raise ValueError(f"unknown analysis '{name}'. {nearest(name, ANALYSES)}")
-        return tuple(name for name in ANALYSES if name in names)
+            if name not in known:
+                raise ValueError(f"unknown analysis '{name}'. {nearest(name, known)}")
+        return tuple(name for name in known if name in names)
 
+
+# Modularity paper: 100 000 steps (MLP) or 500 000, every batch fresh; clipping for the RNN only.
+_RULES = {"learning_rate": 1e-4, "batch": 256, "clip": None, "validate_every": 5_000, "validation_examples": 2_560}
 
 RECIPES: dict[str, dict[str, Any]] = {
     "quick": {},
@@ -61,6 +71,9 @@ RECIPES: dict[str, dict[str, Any]] = {
         "validate_every": 10_000,
         "validation_examples": 10_000,
     },
+    "rules-mlp-paper": {**_RULES, "steps": 100_000},
+    "rules-mha-paper": {**_RULES, "steps": 500_000},
+    "rules-rnn-paper": {**_RULES, "steps": 500_000, "clip": 1.0},
 }
 
 
@@ -75,15 +88,17 @@ def recipe(name: str = "quick", **options: Any) -> Recipe:
     return Recipe.parse({"name": name, **RECIPES[name], **options})
 
 
-def deviations(used: Recipe, family: str) -> list[str]:
-    """How a recipe differs from the published one of a family, one phrase each; [] if there is none to compare.
+def deviations(used: Recipe, task: str) -> list[str]:
+    """How a recipe differs from the published one of a task or its family, one phrase each; [] if there is none.
 
-    >>> deviations(recipe("retrieval-paper", steps=500), "retrieval")
+    >>> deviations(recipe("retrieval-paper", steps=500), "retrieval/T6")
     ['steps 500 (paper: 1000000)']
     """
-    if f"{family}-paper" not in RECIPES:
+    names = [f"{part}-paper" for part in (task.replace("/", "-"), task.partition("/")[0])]
+    found = [name for name in names if name in RECIPES]
+    if not found:
         return []
-    published = recipe(f"{family}-paper")
+    published = recipe(found[0])
     fields = [f for f in Recipe.model_fields if f != "name"]
     return [f"{f.replace('_', ' ')} {getattr(used, f)} (paper: {getattr(published, f)})"
             for f in fields if getattr(used, f) != getattr(published, f)]

@@ -101,29 +101,32 @@ class Stack:
         return batched(self.parameters, self.buffers, dict(inputs), targets, bits)
 
     @torch.no_grad()
-    def predict(self, inputs: Mapping[str, Tensor], wanted: Sequence[str] = ()) -> tuple[Tensor, State]:
-        """Predictions and kept intermediates of every member on the same inputs, dropout off."""
+    def predict(self, inputs: Mapping[str, Tensor], wanted: Sequence[str] = (), *,
+                own: bool = False) -> tuple[Tensor, State]:
+        """Predictions and kept intermediates of every member, dropout off: on the same inputs, or (`own`) each member
+        on its own, along a leading axis.
+        """
         self.skeleton.eval()
+        # Shared inputs are given to every member as its own: products with shared ones would be folded into one wide
+        # product, which rounds differently for one member and for many.
+        each = dict(inputs) if own else {k: v.expand(len(self), *v.shape) for k, v in inputs.items()}
         if self.together:
             try:
-                return self._predict_together(inputs, wanted)
+                return self._predict_together(each, wanted)
             except _REFUSAL:
                 self.together = False
         tapes = [Tape(wanted=wanted) for _ in range(len(self))]
-        parts = [self._call(*self._views(s), dict(inputs), tape) for s, tape in enumerate(tapes)]
+        parts = [self._call(*self._views(s), {k: v[s] for k, v in each.items()}, tape) for s, tape in enumerate(tapes)]
         return torch.stack(parts), {k: torch.stack([t.kept[k] for t in tapes]) for k in tapes[0].kept}
 
-    def _predict_together(self, inputs: Mapping[str, Tensor], wanted: Sequence[str]) -> tuple[Tensor, State]:
+    def _predict_together(self, inputs: State, wanted: Sequence[str]) -> tuple[Tensor, State]:
 
         def member(parameters: State, buffers: State, inputs: State) -> tuple[Tensor, State]:
             tape = Tape(wanted=wanted)
             return self._call(parameters, buffers, inputs, tape), tape.kept
 
-        # Every member gets its own copy of the inputs: products with shared inputs would be folded into one wide
-        # product, which rounds differently for one member and for many.
-        own = {k: v.expand(len(self), *v.shape) for k, v in inputs.items()}
         batched: Callable[..., tuple[Tensor, State]] = vmap(member)
-        return batched(self.parameters, self.buffers, own)
+        return batched(self.parameters, self.buffers, inputs)
 
     def bits(self, inputs: Mapping[str, Tensor], seeds: Iterable[int], step: int) -> Tensor:
         """The dropout bits of a step, one row per member, from the streams (dropout, seed, step)."""
@@ -142,8 +145,8 @@ class Stack:
         return {k: v[index].detach().clone() for k, v in {**self.parameters, **self.buffers}.items()}
 
     def names(self, inputs: Mapping[str, Tensor]) -> list[str]:
-        """The intermediates a forward pass offers to keep."""
-        tape = CountingTape()
+        """The intermediates a forward pass offers to keep, in evaluation."""
+        tape = CountingTape(training=False)
         with torch.no_grad():
             self._call(*self._views(0), dict(inputs), tape)
         return tape.names

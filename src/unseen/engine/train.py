@@ -12,10 +12,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from unseen.engine.evaluate import draw, member_losses, predictions
 from unseen.engine.feed import Feeds, target_tensor, tensors
 from unseen.engine.flat import State
 from unseen.engine.optimiser import Optimiser
+from unseen.engine.predict import draw, member_loss, predictions
 from unseen.engine.recipe import Evaluation, Recipe
 from unseen.engine.stack import Stack
 from unseen.errors import UsageError
@@ -29,12 +29,14 @@ PER_MEMBER = frozenset({"name", "learning_rate", "weight_decay", "clip", "patien
 
 @dataclass(frozen=True)
 class Member:
-    """One run: its key (the cell's id), its seed, whose data it sees, and its recipe."""
+    """One run: its key (the cell's id), its seed, whose data it sees, its recipe, and its instance of the task (None:
+    the job's)."""
 
     key: str
     seed: int
     data_seed: DataSeed
     recipe: Recipe
+    task: Task | None = None
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,14 @@ class Job:
 
     def __post_init__(self) -> None:
         shapes = {tuple((f, v) for f, v in m.recipe if f not in PER_MEMBER) for m in self.members}
-        if len(shapes) != 1:
-            raise UsageError(f"the members of a stack may differ only in {', '.join(sorted(PER_MEMBER - {'name'}))}")
+        tasks = {str(self.task_of(m).model_dump(exclude=set(self.task.instance))) for m in self.members}
+        if len(shapes) != 1 or len(tasks) != 1:
+            free = sorted({*PER_MEMBER, *self.task.instance} - {"name"})
+            raise UsageError(f"the members of a stack may differ only in {', '.join(free)}")
+
+    def task_of(self, member: Member) -> Task:
+        """The task a member learns: an instance of the job's."""
+        return member.task or self.task
 
     @property
     def recipe(self) -> Recipe:
@@ -117,14 +125,21 @@ class Trainer:
         self._optimiser = Optimiser(self.stack.rows, [m.recipe for m in (self.running or job.members[:1])])
         if checkpoint is not None and self.running:
             self._restore_optimiser(checkpoint)
-        self._feeds = feeds or Feeds(job.task, job.recipe.batch, job.recipe.shuffle)
-        self._validation: Examples | None = None
+        self._feeds = feeds or Feeds(job.recipe.batch, job.recipe.shuffle)
+        self._validation: dict[Task, Examples] = {}
         self._settled = False
 
     @property
     def done(self) -> bool:
         """No member is running any more."""
         return not self.running
+
+    def begin(self) -> list[Point]:
+        """The first points of the curves: how the untrained models do, before the first step."""
+        if self.step:
+            return []
+        with one_thread():
+            return [p for m, found in zip(self.running, self._scores(), strict=True) for p in self._points(m, found)]
 
     def advance(self, steps: int | None = None, seconds: float | None = None,
                 on_step: Callable[[Trainer], bool] | None = None) -> list[Point]:
@@ -162,7 +177,7 @@ class Trainer:
     def _train_step(self) -> bool:
         """One step of all members; False if some diverged instead, and the others have yet to do it."""
         job = self.job
-        batch = self._feeds.batch(self.step, [m.data_seed for m in self.running])
+        batch = self._feeds.batch(self.step, [(job.task_of(m), m.data_seed) for m in self.running])
         inputs = tensors(batch.inputs, job.task.spec, job.dtype, job.device)
         targets = target_tensor(batch.targets, job.task.spec, job.dtype, job.device)
         if not self._settled:
@@ -184,28 +199,20 @@ class Trainer:
         return True
 
     def _validate(self) -> list[Point]:
-        task, recipe = self.job.task, self.job.recipe
-        if self._validation is None:
-            self._validation = draw(task, task.validation, recipe.validation_examples, "validation")
-        examples, ended = self._validation, dict[int, Ending]()
-        points: list[Point] = []
-        predicted = predictions(self.stack, examples, task.spec)["prediction"]
-        losses = member_losses(predicted, examples.targets, task.spec)
-        for i, member in enumerate(self.running):
+        """Where the members stand; selects the best so far and ends those that are done."""
+        recipe, ended, points = self.job.recipe, dict[int, Ending](), list[Point]()
+        for i, (member, found) in enumerate(zip(self.running, self._scores(), strict=True)):
             now = self.progress[member.key]
-            found = {"loss": losses[i]}
-            if task.spec.target.kind != "real":
-                found["accuracy"] = accuracy(predicted[i], examples.targets, task.spec.target.kind).value
             points += [Point(member.key, self.step, "train", "loss", now.loss_sum / now.loss_steps)]
-            points += [Point(member.key, self.step, task.validation, k, v) for k, v in found.items()]
+            points += self._points(member, found)
             now.loss_sum, now.loss_steps = 0.0, 0
-            score = found.get("accuracy", -losses[i])
+            score = found.get("accuracy", -found["loss"])
             now.scores.append(score)
             now.worse += 1
             if score > now.best:
                 now.best, now.best_step, now.worse = score, self.step, 0
                 self.best[member.key] = self.stack.member(i)
-            if not math.isfinite(losses[i]):
+            if not math.isfinite(found["loss"]):
                 ended[i] = "diverged"
             elif self.step == recipe.steps:
                 ended[i] = "finished"
@@ -213,6 +220,22 @@ class Trainer:
                 ended[i] = "stopped"
         self._end(ended)
         return points
+
+    def _scores(self) -> list[dict[str, float]]:
+        """Loss and, where it has a meaning, accuracy of every running member on the validation data of its task."""
+        tasks, spec = [self.job.task_of(m) for m in self.running], self.job.task.spec
+        for task in {*tasks} - self._validation.keys():
+            self._validation[task] = draw(task, task.validation, self.job.recipe.validation_examples, "validation")
+        examples = [self._validation[task] for task in tasks]
+        predicted = predictions(self.stack, examples, spec)["prediction"]
+        found = [{"loss": member_loss(p, e.targets, spec)} for p, e in zip(predicted, examples, strict=True)]
+        if spec.target.kind != "real":
+            for scores, p, e in zip(found, predicted, examples, strict=True):
+                scores["accuracy"] = accuracy(p, e.targets, spec.target.kind).value
+        return found
+
+    def _points(self, member: Member, found: Mapping[str, float]) -> list[Point]:
+        return [Point(member.key, self.step, self.job.task.validation, k, v) for k, v in found.items()]
 
     def _end(self, endings: Mapping[int, Ending]) -> None:
         """Take members out of the stack and keep their weights; the others go on as if nothing had happened."""

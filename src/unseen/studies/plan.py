@@ -109,9 +109,11 @@ def shares_done(store: Store, entries: Iterable[Entry]) -> dict[str, float]:
 
 
 def shape(cell: Cell) -> str:
-    """Cells of equal shape can be one stack: all but seeds and the options of a recipe that are each member's own."""
-    parts = [part.model_dump_json() for part in (cell.task, cell.model, cell.evaluation)]
-    return "\n".join([*parts, cell.recipe.model_dump_json(exclude=_OWN)])
+    """Cells of equal shape can be one stack: all but seeds, the instance of the task, and the options of a recipe that
+    are each member's own."""
+    parts = [part.model_dump_json() for part in (cell.model, cell.evaluation)]
+    return "\n".join([cell.task.model_dump_json(exclude=set(cell.task.instance)), *parts,
+                      cell.recipe.model_dump_json(exclude=_OWN)])
 
 
 def arrange(cells: Iterable[Cell], workers: int, rates: Rates | None = None, size: int | None = None) -> list[Stack]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 from torch import nn
@@ -15,6 +16,7 @@ from torch import nn
 from unseen.config import Config, digest
 from unseen.engine.evaluate import conditions
 from unseen.engine.probe import best_size, sizes, time_sizes
+from unseen.engine.recipe import SPECIALIZATION
 from unseen.spec import Spec
 from unseen.studies.cell import Cell
 from unseen.studies.cost import BACKWARD, cost
@@ -45,7 +47,8 @@ class Kind:
 
 
 class Rates:
-    """Estimates from measured rates. A kind that was not measured has the seconds per FLOP of the nearest that was.
+    """Estimates from measured rates. A kind that was not measured takes what the nearest does that was, and for the
+    FLOPs that it has more, what the fastest takes for so many.
 
     Members that stop early or diverge make a run shorter than estimated.
     """
@@ -102,8 +105,9 @@ class Rates:
         rate = self._rate(kind_of(cell, self._cls))
         step = rate.step(members)
         validated = _drawn(task, task.validation, recipe.validation_examples)
-        evaluated = SELECTIONS * sum(_drawn(task, c, cell.evaluation.examples)
-                                     for c in conditions(task, cell.evaluation))
+        evaluated = SELECTIONS * (sum(_drawn(task, c, cell.evaluation.examples)
+                                      for c in conditions(task, cell.evaluation))
+                                  + cell.evaluation.activation_examples * (SPECIALIZATION in cell.evaluation.analyses))
         passed = math.ceil(recipe.steps / recipe.validate_every) * validated + evaluated
         each = recipe.steps * step + passed * step / recipe.batch / (1 + BACKWARD)
         trained = task.size("train") or recipe.steps * recipe.batch
@@ -114,9 +118,15 @@ class Rates:
             self._found[kind] = _UNKNOWN
         elif kind not in self._found:
             nearest = min(self._known, key=lambda known: (known != kind, *kind.distance(known)))
-            factor = max(kind.flops, 1) / max(nearest.flops, 1)
-            self._found[kind] = self._known[nearest].scaled(factor)
+            self._found[kind] = self._known[nearest].longer((kind.flops - nearest.flops) * self._per_flop)
         return self._found[kind]
+
+    @cached_property
+    def _per_flop(self) -> float:
+        """The least seconds per FLOP that were measured. Small steps take longer for each, but what they take besides
+        does not grow with them.
+        """
+        return min(min(rate.steps.values()) / max(kind.flops, 1) for kind, rate in self._known.items())
 
 
 class _Work:

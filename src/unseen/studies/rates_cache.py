@@ -38,9 +38,9 @@ class Rate:
             return self.steps[tried[-1]]
         return float(np.interp(members, tried, [size * self.steps[size] for size in tried])) / members
 
-    def scaled(self, factor: float) -> Rate:
-        """The rate of a kind with so many times the FLOPs."""
-        return Rate({size: seconds * factor for size, seconds in self.steps.items()}, self.draw, self.asked)
+    def longer(self, by: float) -> Rate:
+        """The rate of a kind whose step takes so many seconds more (or, negative, less) for each member."""
+        return Rate({size: seconds + by for size, seconds in self.steps.items()}, self.draw, self.asked)
 
 
 class RatesCache:

@@ -7,6 +7,7 @@ import os
 import socket
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -22,6 +23,7 @@ from unseen.engine.train import Job, Member, Point, Trainer, one_thread
 from unseen.metrics.learning import still_learning
 from unseen.studies.cell import Cell, build_model
 from unseen.studies.provenance import provenance
+from unseen.tasks.base import Task
 
 Keep = Literal["none", "best", "all"]
 KEEP: dict[str, tuple[str, ...]] = {"none": (), "best": ("best",), "all": ("last", "best")}
@@ -116,7 +118,7 @@ class Worker:
             best = [p.best for p in now.progress.values() if p.best_step]
             return on_tick(Tick(slice.ticket, now.step, max(best, default=None)))
 
-        points = trainer.advance(seconds=slice.seconds, on_step=on_step)
+        points = trainer.begin() + trainer.advance(seconds=slice.seconds, on_step=on_step)
         name = f"{socket.gethostname()}:{os.getpid()}"
         spans = {key: Span(step, _reached(trainer, key), p.seconds - seconds, p.cpu_seconds - cpu_seconds, name)
                  for key, p in trainer.progress.items() for step, seconds, cpu_seconds in [before[key]]
@@ -139,7 +141,7 @@ class Worker:
 def job(cells: Sequence[Cell], device: str = "cpu", cls: type[nn.Module] | None = None) -> Job:
     """Cells of equal shape as the engine's job."""
     first = cells[0]
-    members = tuple(Member(c.id, c.seed, c.data_seed, c.recipe) for c in cells)
+    members = tuple(Member(c.id, c.seed, c.data_seed, c.recipe, c.task) for c in cells)
     spec = first.task.spec
     return Job(first.task, lambda seed: build_model(first.model, spec, seed, cls), members, first.evaluation, device)
 
@@ -183,14 +185,12 @@ def _finish(trainer: Trainer, keep: Keep) -> dict[str, Finished]:
 
 
 def _measure(trainer: Trainer, states: dict[str, State]) -> dict[str, list[Measure]]:
-    alive = [m for m in trainer.job.members if m.key in states and trainer.progress[m.key].ending != "diverged"]
-    if not alive:
-        return {}
-    modules = []
-    for member in alive:
-        module = trainer.job.build(member.seed).to(trainer.job.device, trainer.job.dtype)
-        modules.append(load_member(module, states[member.key]))
-    stack = Stack(modules)
-    stack.together = trainer.stack.together
-    rows = evaluate(stack, trainer.job.task, trainer.job.evaluation)
-    return dict(zip([m.key for m in alive], rows, strict=True))
+    job, groups, found = trainer.job, defaultdict[Task, list[Member]](list), dict[str, list[Measure]]()
+    for member in job.members:
+        if member.key in states and trainer.progress[member.key].ending != "diverged":
+            groups[job.task_of(member)].append(member)
+    for task, members in groups.items():
+        stack = Stack([load_member(job.build(m.seed).to(job.device, job.dtype), states[m.key]) for m in members])
+        stack.together = trainer.stack.together
+        found |= zip([m.key for m in members], evaluate(stack, task, job.evaluation), strict=True)
+    return found

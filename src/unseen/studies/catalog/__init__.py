@@ -18,6 +18,8 @@ STUDIES: Registry[Study] = Registry(
         "quickstart": (f"{_HERE}.quickstart:STUDY", "can a Transformer tell a-before-b from b-before-a?"),
         "retrieval-table2": (f"{_HERE}.retrieval_table2:STUDY", "what positions and self-attention each contribute"),
         "retrieval-lengths": (f"{_HERE}.retrieval_lengths:STUDY", "Transformers and LSTMs as sequences grow"),
+        "rules-main": (f"{_HERE}.rules_main:STUDY", "modules or none, on tasks of 2 to 32 rules; do they specialize?"),
+        "rules-confounds": (f"{_HERE}.rules_confounds:STUDY", "what the sizes given to modular models do to them"),
         "retrieval-noise": (f"{_HERE}.retrieval_noise:STUDY", "do positions help, or the dropout that goes with them?"),
     },
 )

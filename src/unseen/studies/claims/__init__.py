@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from unseen.studies.claims.claim import Claim
 
 _RETRIEVAL = "unseen.studies.claims.retrieval"
+_RULES = "unseen.studies.claims.rules"
 
 CLAIMS: Registry[Claim] = Registry(
     "claim",
@@ -29,5 +30,15 @@ CLAIMS: Registry[Claim] = Registry(
         "retrieval/attention": (f"{_RETRIEVAL}:ATTENTION_VALUES", "the attention differences of T5, T6 and T7"),
         "retrieval/reading": (f"{_RETRIEVAL}:READING", "how T1 to T4 are answered: attention and errors"),
         "retrieval/noise": (f"{_RETRIEVAL}:NOISE", "the gain of positions is that of the embedding dropout"),
+        "rules/F1": (f"{_RULES}:F1", "the true rule as gate has most votes, gating by the operation comes second"),
+        "rules/F2": (f"{_RULES}:F2", "joint gating beats a monolithic network, by a small margin"),
+        "rules/F3": (f"{_RULES}:F3", "truth before operation before joint before none, with the most rules"),
+        "rules/F4": (f"{_RULES}:F4", "the gain of specialization grows with the number of rules"),
+        "rules/F5": (f"{_RULES}:F5", "learned gates collapse, the more the more rules there are"),
+        "rules/F6": (f"{_RULES}:F6", "learned gates specialize better than random and worse than true ones"),
+        "rules/F7": (f"{_RULES}:F7", "what specializes better learns faster"),
+        "rules/F8": (f"{_RULES}:F8", "errors in and out of distribution go together"),
+        "rules/F9": (f"{_RULES}:F9", "the last and the best weights hardly differ"),
+        "rules/votes": (f"{_RULES}:VOTE_VALUES", "the printed shares of votes"),
     },
 )

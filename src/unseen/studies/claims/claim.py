@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from unseen.randomness import stream
-from unseen.studies.claims.evidence import Evidence
+from unseen.studies.claims.evidence import SEEDS, Design, Evidence
 from unseen.studies.claims.part import Finding, Part, Word, examine
 
 AMBIGUOUS = "some seeds have several runs that this claim can't tell apart: they are of another study"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a store holds: records, one row per run, and (read only when asked for) the points of the curves."""
+
+    records: pd.DataFrame
+    runs: pd.DataFrame
+    curves: Callable[[], pd.DataFrame] = pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -20,6 +29,9 @@ class Claim:
 
     `columns` adds what the parts speak of to a table of runs. `printed_for` names one of them and its value in the
     paper, e.g. ("length", 10): the claim is judged at the nearest value that was run, its `printed` parts only there.
+    `measures` makes what is measured from the tables, if that is more than the records of the best weights on the
+    condition. `setting` says in words what was run. `without` names some runs and tells which they are: the claim is
+    judged again without them.
     """
 
     name: str
@@ -32,11 +44,16 @@ class Claim:
     parts: tuple[Part, ...]
     columns: Callable[[pd.DataFrame], pd.DataFrame]
     printed_for: tuple[str, float] | None = None
+    measures: Callable[[Tables], pd.DataFrame] | None = None
+    design: Design = SEEDS
+    setting: Callable[[pd.DataFrame], str] | None = None
+    without: tuple[str, Callable[[pd.DataFrame], pd.Series]] | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The word on a claim, where it was judged, and what each part came to."""
+    """The word on a claim, where it was judged, and what each part came to; and `again` without the runs that the
+    claim sets apart, if there are any."""
 
     claim: Claim
     word: Word
@@ -44,6 +61,7 @@ class Verdict:
     setting: str
     findings: tuple[Finding, ...]
     note: str = ""
+    again: Verdict | None = None
 
     @property
     def left_out(self) -> list[str]:
@@ -56,13 +74,22 @@ class Verdict:
         return [f"{found.part.says}: {found.open}" for found in self.findings if found.compared and found.open]
 
 
-def judge(claim: Claim, records: pd.DataFrame, runs: pd.DataFrame | None = None) -> Verdict:
+def judge(claim: Claim, records: pd.DataFrame, runs: pd.DataFrame | None = None,
+          curves: Callable[[], pd.DataFrame] = pd.DataFrame) -> Verdict:
     """The verdict on a claim from the records of one scale.
 
     `runs` has one row per run with its status, those without records included; by default those that left records.
-    The same records, in any order, give the same verdict.
+    `curves` reads the learning curves, should the claim need them. The same records, in any order, give the same
+    verdict.
     """
-    runs = claim.columns(records.drop_duplicates("cell") if runs is None else runs)
+    tables = Tables(records, records.drop_duplicates("cell") if runs is None else runs, curves)
+    found = _judge(claim, tables)
+    rest = _without(claim, tables.runs)
+    return found if rest is None else replace(found, again=_judge(claim, replace(tables, runs=rest)))
+
+
+def _judge(claim: Claim, tables: Tables) -> Verdict:
+    runs = claim.columns(tables.runs)
     scale = ", ".join(sorted(set(runs["scale"]))) if "scale" in runs else ""
     setting = elsewhere = ""
     if claim.printed_for is not None and len(runs):
@@ -71,15 +98,33 @@ def judge(claim: Claim, records: pd.DataFrame, runs: pd.DataFrame | None = None)
         runs = runs[runs[column] == nearest]
         elsewhere = "" if nearest == value else f"printed for {column} {value:g}"
         setting = f"{column} {nearest:g}" + (f" (paper: {value:g})" if elsewhere else "")
-    # The weights that validation chose, as the papers report them.
-    records = records[(records["selection"] == "best") & (records["condition"] == claim.condition)]
-    evidence = Evidence(records, runs, _keys(claim))
+    if claim.setting is not None and len(runs):
+        setting = "; ".join(filter(None, (setting, claim.setting(runs))))
+    evidence = Evidence(tables.records, runs, _keys(claim), claim.design)
     if evidence.ambiguous:
         return Verdict(claim, "not run", scale, setting, (), AMBIGUOUS)
+    evidence = replace(evidence, records=_measured(claim, replace(tables, runs=runs)))
     findings = tuple(
         Finding(part, "not run", open=elsewhere, compared=False) if part.printed and elsewhere
         else examine(part, evidence, stream("claim", claim.name, part.says).block()) for part in claim.parts)
     return Verdict(claim, combine([one.word for one in findings if one.compared]), scale, setting, findings)
+
+
+def _measured(claim: Claim, tables: Tables) -> pd.DataFrame:
+    if claim.measures is not None:
+        return claim.measures(tables)
+    # The weights that validation chose, as most papers report them.
+    records = tables.records
+    return records[(records["selection"] == "best") & (records["condition"] == claim.condition)]
+
+
+def _without(claim: Claim, runs: pd.DataFrame) -> pd.DataFrame | None:
+    """The runs that are not set apart; None if none is, or all are."""
+    seen = claim.columns(runs)
+    if claim.without is None or not len(seen):
+        return None
+    apart = claim.without[1](seen)
+    return runs[~runs["cell"].isin(seen["cell"][apart])] if apart.any() and not apart.all() else None
 
 
 def combine(words: Sequence[Word]) -> Word:
@@ -96,6 +141,8 @@ def combine(words: Sequence[Word]) -> Word:
 
 
 def _keys(claim: Claim) -> tuple[str, ...]:
-    """The columns that the claim's groups speak of."""
+    """The columns that tell the runs of a draw apart: those the design names, or those the groups speak of."""
+    if claim.design.places:
+        return claim.design.places
     groups = [group for part in claim.parts for group in part.quantity.groups]
     return tuple(dict.fromkeys(["task", *(column for group in groups for column in group.columns)]))

@@ -4,13 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 ENDED = ("finished", "stopped")
-SEED = ["seed", "data_seed"]
+SEED = ("seed", "data_seed")
+
+
+@dataclass(frozen=True)
+class Design:
+    """What counts as one draw of chance, and which runs are compared with each other.
+
+    Runs with equal values in the columns `unit` are one draw: it is resampled as a whole. Draws that share a value of
+    `cluster` are resampled together first; `noun` is what there must be enough of. Without `places` a draw counts
+    where it has a run at every place of a group, and groups are compared draw by draw. With them every run counts, and
+    the runs of two groups are compared that agree in all these columns but those in which the groups differ;
+    `made_from` names the place behind a column that is made from it.
+    """
+
+    unit: tuple[str, ...] = SEED
+    cluster: str = ""
+    noun: str = "seed"
+    covers: str = ""
+    places: tuple[str, ...] = ()
+    made_from: Mapping[str, str] = field(default_factory=dict)
+
+    def shared_by(self, groups: Sequence[Group]) -> list[str]:
+        """The columns in which runs of these groups agree if they are compared."""
+        named = {column for one in groups for column in one.columns}
+        differing = {self.made_from.get(column, column) for column in named
+                     if len({one.columns.get(column) for one in groups}) > 1}
+        return [*(place for place in self.places if place not in differing), *self.unit]
+
+
+SEEDS = Design()
 
 
 @dataclass(frozen=True)
@@ -35,7 +64,7 @@ class Group:
         tasks = " and ".join(_words("task", task) for task in self.columns.get("task", ()))
         values = [" and ".join(_words(column, value) for value in values)
                   for column, values in self.columns.items() if column != "task"]
-        return self.measured + (self.label or ", ".join(values)) + (f" on {tasks}" if tasks else "")
+        return self.measured + (self.label or ", ".join(filter(None, values))) + (f" on {tasks}" if tasks else "")
 
     @property
     def measured(self) -> str:
@@ -78,16 +107,20 @@ class Evidence:
     records: pd.DataFrame
     runs: pd.DataFrame
     keys: tuple[str, ...]
+    design: Design = SEEDS
 
     @property
     def covers(self) -> str:
-        """What varies between seeds."""
+        """What varies between draws."""
+        if self.design.covers:
+            return self.design.covers
         return "initialisation" if self.runs["data_seed"].nunique() <= 1 else "initialisation and data"
 
     @property
     def ambiguous(self) -> bool:
         """Whether some seed has two runs that the claim can't tell apart."""
-        return set(self.keys) <= set(self.runs) and bool(self.runs.duplicated([*self.keys, *SEED]).any())
+        apart = list(dict.fromkeys([*self.keys, *self.design.unit, *SEED]))
+        return set(apart) <= set(self.runs) and bool(self.runs.duplicated(apart).any())
 
     @property
     def _places(self) -> list[str]:
@@ -102,8 +135,7 @@ class Evidence:
         missing = self._missing(wanted, runs, rows)
         if missing:
             return Chosen(rows.iloc[:0], (), missing)
-        why = [_why_not(status, still) for status, still in zip(runs["status"], runs["still_learning"], strict=True)]
-        judged = runs.assign(why=why)
+        judged = runs.assign(why=why_not(runs))
         return Chosen(rows[rows["cell"].isin(self._whole(judged))], tuple(self._said(judged)))
 
     def _missing(self, wanted: Group, runs: pd.DataFrame, rows: pd.DataFrame) -> str:
@@ -123,10 +155,12 @@ class Evidence:
         return ""
 
     def _whole(self, runs: pd.DataFrame) -> pd.Series:
-        """The usable cells of the seeds that have one at every place of the group."""
+        """The usable cells; without places to compare at, of the draws that have one at every place of the group."""
         usable = runs[runs["why"] == ""]
+        if self.design.places:
+            return usable["cell"]
         places = len(runs[self._places].drop_duplicates())
-        return usable["cell"][usable.groupby(SEED)["cell"].transform("size") == places]
+        return usable["cell"][usable.groupby(list(self.design.unit))["cell"].transform("size") == places]
 
     def _said(self, runs: pd.DataFrame) -> list[str]:
         """`T−Pos+Att on T6: 3 of 5 still learning`, place by place."""
@@ -138,6 +172,11 @@ class Evidence:
                 where = Group({key: (value,) for key, value in zip(self._places, place, strict=True)})
                 said.append(f"{where}: {', '.join(reasons)}")
         return sorted(said)
+
+
+def why_not(runs: pd.DataFrame) -> list[str]:
+    """For each run why it can't be used; empty if it can."""
+    return [_why_not(status, still) for status, still in zip(runs["status"], runs["still_learning"], strict=True)]
 
 
 def _why_not(status: str, still_learning: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -21,11 +21,12 @@ def claims(names: Iterable[str] = ()) -> list[Claim]:
     return [CLAIMS.load(name) for name in (list(names) or [entry.name for entry in CLAIMS])]
 
 
-def verdicts(records: pd.DataFrame, runs: pd.DataFrame | None = None, names: Iterable[str] = ()) -> list[Verdict]:
+def verdicts(records: pd.DataFrame, runs: pd.DataFrame | None = None, names: Iterable[str] = (),
+             curves: Callable[[], pd.DataFrame] = pd.DataFrame) -> list[Verdict]:
     """The verdict on every claim (or those named) at every scale of the records; see `judge`."""
     runs = records.drop_duplicates([c for c in ("scale", "cell") if c in records]) if runs is None else runs
     scales = list(dict.fromkeys(runs["scale"])) if "scale" in runs else [None]
-    return [judge(claim, _at(records, scale), _at(runs, scale)) for scale in scales for claim in claims(names)]
+    return [judge(claim, _at(records, scale), _at(runs, scale), curves) for scale in scales for claim in claims(names)]
 
 
 def _at(frame: pd.DataFrame, scale: str | None) -> pd.DataFrame:
@@ -71,6 +72,14 @@ def because(verdict: Verdict) -> str:
     return evidence(own[0]) if own else _why_not_run(verdict)
 
 
+def again(verdict: Verdict) -> list[str]:
+    """The verdict without the runs that the claim sets apart, in one line, if there are any."""
+    if verdict.again is None or verdict.claim.without is None:
+        return []
+    other = verdict.again
+    return [f"without {verdict.claim.without[0]}: {other.word} ({tally(other)}); {because(other)}"]
+
+
 def _slack(finding: Finding) -> float:
     """How far the interval is from the bounds."""
     if finding.estimate is None:
@@ -90,7 +99,7 @@ def as_table(found: Sequence[Verdict], deviations: Deviations, parts: bool = Fal
     lines = []
     for row, verdict in zip(rows, judged, strict=True):
         lines.append("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-        lines += [f"    {text}" for text in (_everything(verdict) if parts else [because(verdict)])]
+        lines += [f"    {text}" for text in [*(_everything(verdict) if parts else [because(verdict)]), *again(verdict)]]
     lines += [f"not run: {', '.join(_not_run(found))}"] if len(judged) < len(found) else []
     return "\n".join(lines + _footnotes(judged, deviations, "  "))
 
@@ -102,6 +111,7 @@ def as_markdown(found: Sequence[Verdict], deviations: Deviations, parts: bool = 
         lines.append(_row(one.claim.name, one.claim.statement, one.word, where(one), tally(one), because(one)))
         if parts:
             lines += [_row("", part.part.says, part.word, "", "", evidence(part)) for part in one.findings]
+        lines += [_row("", "", "", "", "", text) for text in again(one)]
     return "\n".join(lines + _footnotes([one for one in found if one.word != "not run"], deviations, "* "))
 
 
@@ -114,8 +124,13 @@ def list_markdown(found: Sequence[Claim]) -> str:
 
 def as_data(verdict: Verdict) -> dict[str, Any]:
     """A verdict as plain JSON values."""
+    other = verdict.again and {"without": (verdict.claim.without or ("",))[0], **_judged(verdict.again)}
+    return {**claim_data(verdict.claim), "scale": verdict.scale, **_judged(verdict), "again": other}
+
+
+def _judged(verdict: Verdict) -> dict[str, Any]:
     return {
-        **claim_data(verdict.claim), "verdict": verdict.word, "scale": verdict.scale, "setting": verdict.setting,
+        "verdict": verdict.word, "setting": verdict.setting,
         "note": verdict.note, "open": verdict.open, "left_out": verdict.left_out,
         "parts": [{"says": one.part.says, "verdict": one.word, "compared": one.compared, "open": one.open,
                    **_numbers(one)} for one in verdict.findings],

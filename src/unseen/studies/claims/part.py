@@ -12,6 +12,8 @@ from unseen.studies.claims.evidence import Evidence, Group
 from unseen.studies.claims.quantity import MEAN, SPREAD, Quantity, Sample, Statistic
 
 Word = Literal["supported", "contradicted", "undecided", "not run"]
+SHOWN = 6
+"""How many places with unusable runs a part names; the ledger lists all of them."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,12 @@ class Finding:
 def examine(part: Part, evidence: Evidence, generator: Draws) -> Finding:
     """Supported if the whole interval lies in the range, contradicted if all of it lies outside, else undecided.
 
-    Fewer than three seeds have no interval: undecided, whatever their mean.
+    Fewer than three draws (seeds, tasks) have no interval: undecided, whatever their mean.
     """
     sample = part.quantity.sample(evidence)
     if sample.missing:
         return Finding(part, "not run", open=sample.missing)
-    if sample.seeds < FEWEST:
+    if sample.independent < FEWEST:
         return Finding(part, "undecided", left_out=sample.left_out, open=_too_few(sample))
     found = part.quantity.estimate(sample, generator, evidence.covers)
     interval = found.interval
@@ -65,24 +67,25 @@ def examine(part: Part, evidence: Evidence, generator: Draws) -> Finding:
 
 
 def _too_few(sample: Sample) -> str:
-    unusable = "; ".join(sample.left_out)
-    steps = "more steps would settle it: " if "still learning" in unusable else ""
-    count = f"{sample.seeds} usable seed{'s' * (sample.seeds != 1)}, {FEWEST} are the least"
+    shown, more = sample.left_out[:SHOWN], len(sample.left_out) - SHOWN
+    unusable = "; ".join([*shown, *([f"and {more} more places"] if more > 0 else [])])
+    steps = "more steps would settle it: " if any("still learning" in text for text in sample.left_out) else ""
+    count = f"{sample.independent} usable {sample.noun}{'s' * (sample.independent != 1)}, {FEWEST} are the least"
     return f"{steps}{count}" + (f" ({unusable})" if unusable else "")
 
 
 def _more_seeds(part: Part, sample: Sample, found: Estimate) -> str:
-    """How many seeds would push the interval off the bounds that it holds."""
-    values, interval = part.quantity.per_seed(sample), found.interval
+    """How many seeds, or tasks, would push the interval off the bounds that it holds."""
+    values, interval, noun = part.quantity.per_draw(sample), found.interval, f"{sample.noun}s"
     if values is None:
-        return "more seeds would settle it"
+        return f"more {noun} would settle it"
     held = [bound for bound in (part.low, part.high) if interval.low <= bound <= interval.high]
     needed = [seeds_to_settle(values, margin=bound) for bound in held]
     known = [count for count in needed if count is not None]
     if len(known) < len(needed):
-        return "no number of seeds settles it: the mean lies on the bound"
+        return f"no number of {noun} settles it: the mean lies on the bound"
     # A t interval may be narrower than the bootstrap's: never fewer seeds than there are.
-    return f"about {max(*known, sample.seeds + 1)} seeds would settle it"
+    return f"about {max(*known, sample.independent + 1)} {noun} would settle it"
 
 
 # -- the comparisons a claim is made of -----------------------------------------------------------------------------
@@ -100,9 +103,9 @@ def below(group: Group, bound: float, *, printed: bool = False, statistic: Stati
     return Part(f"{quantity} below {bound:g}", quantity, high=bound, printed=printed)
 
 
-def between(group: Group, low: float, high: float, *, printed: bool = False) -> Part:
+def between(group: Group, low: float, high: float, *, printed: bool = False, statistic: Statistic = MEAN) -> Part:
     """In a range."""
-    quantity = Quantity(MEAN, group)
+    quantity = Quantity(statistic, group)
     return Part(f"{quantity} between {low:g} and {high:g}", quantity, low, high, printed)
 
 
@@ -120,10 +123,18 @@ def better(one: Group, other: Group, by: float = 0.0, *, printed: bool = False, 
     return Part(f"{statistic.name}{one} above {than}{margin}", quantity, low=by, printed=printed)
 
 
-def no_better(one: Group, other: Group, by: float) -> Part:
+def no_better(one: Group, other: Group, by: float, *, statistic: Statistic = MEAN) -> Part:
     """Less than a margin above another group, on shared seeds."""
-    quantity = Quantity(MEAN, one, other)
-    return Part(f"{one} less than {by:g} above {other}", quantity, high=by)
+    quantity = Quantity(statistic, one, other)
+    than = f"that of {other.who}" if one.metric == other.metric != "accuracy" else str(other)
+    return Part(f"{one} less than {by:g} above {than}", quantity, high=by)
+
+
+def grows(now: tuple[Group, Group], before: tuple[Group, Group], *, statistic: Statistic = MEAN) -> Part:
+    """One group is above another by more than the same two were before."""
+    quantity = Quantity(statistic, *now, Quantity(statistic, *before))
+    said = [f"{one} above that of {other.who}" for one, other in (now, before)]
+    return Part(f"{said[0]}, by more than {said[1]}", quantity, low=0.0)
 
 
 def wider(one: Group, other: Group) -> Part:
