@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import pytest
@@ -119,3 +121,23 @@ def test_digest_is_fixed_for_ever() -> None:
 @given(st.dictionaries(st.text(max_size=5), st.integers() | st.floats(-1e300, 1e300), max_size=6))
 def test_digest_does_not_depend_on_the_order_of_keys(value: dict[str, float]) -> None:
     assert digest(dict(reversed(value.items()))) == digest(value)
+
+
+class Squares(Config):
+    name: str = "squares"
+    count: int = 3
+
+    @cached_property
+    def made(self) -> list[int]:
+        return [n * n for n in range(self.count)]
+
+
+def test_what_was_worked_out_stays_with_its_options() -> None:
+    """A copy with other options must not say what the old ones gave; another process need not be sent it."""
+    one = Squares()
+    assert one.made == [0, 1, 4]
+    assert one.model_copy(update={"count": 2}).made == [0, 1]
+    sent = pickle.loads(pickle.dumps(one))
+    assert sent == one
+    assert "made" not in sent.__dict__
+    assert sent.made == [0, 1, 4]

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unseen.api import Runs, Traces, evaluate, results, run, train
+    from unseen.api import Runs, Traces, cosines, evaluate, results, run, train
     from unseen.engine.recipe import Evaluation, Recipe, recipe
     from unseen.errors import CheckFailed, UsageError
     from unseen.models import options as model
@@ -31,13 +31,14 @@ _HOMES = {
     "evaluate": "unseen.api:evaluate",
     "results": "unseen.api:results",
     "run": "unseen.api:run",
+    "cosines": "unseen.api:cosines",
     "Runs": "unseen.api:Runs",
     "Traces": "unseen.api:Traces",
     "UsageError": "unseen.errors:UsageError",
     "CheckFailed": "unseen.errors:CheckFailed",
 }
-__all__ = ["CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "build", "evaluate", "model",
-           "recipe", "results", "run", "task", "train"]
+__all__ = ["CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "build", "cosines", "evaluate",
+           "model", "recipe", "results", "run", "task", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,8 @@
-"""The Python face: train, evaluate, run, results."""
+"""The Python face: train, evaluate, run, results, cosines."""
 
 from __future__ import annotations
 
+import json
 import operator
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from torch import nn
 from unseen.config import Config
 from unseen.engine import evaluate as evaluating
 from unseen.engine import predict as predicting
+from unseen.engine import represent
 from unseen.engine.checkpoint import unpack_weights
 from unseen.engine.feed import target_tensor, tensors
 from unseen.engine.loss import loss
@@ -23,6 +25,8 @@ from unseen.engine.recipe import recipe as make_recipe
 from unseen.engine.stack import Stack, load_member
 from unseen.engine.train import one_thread
 from unseen.errors import CheckFailed, UsageError, nearest
+from unseen.models import options as model_options
+from unseen.report.cosines import cosine_figure
 from unseen.studies.cell import Cell, build_model, model_config, words
 from unseen.studies.progress import Style
 from unseen.studies.run import Settings, run_entries
@@ -32,6 +36,7 @@ from unseen.studies.study import Entry, Study
 from unseen.studies.study import study as find_study
 from unseen.tasks import task as make_task
 from unseen.tasks.base import Array, Task
+from unseen.tasks.ctl.task import Lookup
 
 Model = str | Config | type[nn.Module]
 
@@ -56,7 +61,7 @@ class Runs:
         self._cells, self._cls, self._keep_alive = {c.seed: c for c in cells}, cls, keep_alive
         self.path = path
         self.task, self.options = cells[0].task, cells[0].model
-        self.deviations = deviations(cells[0].recipe, self.task.name)
+        self.deviations = deviations(cells[0].recipe, self.task.name, self.options.name)
         with Store.read(path) as store:
             ids = {c.id for c in cells}
             self.table = _only(store.records(), ids)
@@ -186,6 +191,58 @@ def results(path: str | Path) -> pd.DataFrame:
     """The records of a directory as one tidy table."""
     with Store.read(path) as store:
         return store.records()
+
+
+def cosines(runs: Runs | str | Path, *, seed: int | None = None, cell: str | None = None, selection: str = "best",
+            out: str | Path | None = None) -> Array:
+    """How alike functions with the same outcome are to a trained ctl model: cosines (symbol, function, function).
+
+    The model is one seed of `runs`, or one cell of a directory that keeps weights (`unseen run … --weights best`):
+    named by the beginning of its id, or by its seed where that says enough. `out` draws the matrices as well (.svg,
+    .png or .json).
+
+        unseen.cosines(runs, seed=3, out="cosines.svg")
+        unseen.cosines("study", cell="3f09", out="cosines.svg")
+    """
+    task, module, name = _trained(runs, seed, cell, selection)
+    reason = represent.why_not(Stack([module]), task)
+    if reason:
+        raise UsageError(f"{name}: no cosines between functions: {reason}")
+    assert isinstance(task, Lookup)
+    with one_thread():
+        found: Array = represent.cosines(Stack([module]), task)[0]
+    if out is not None:
+        world = task.actual_world
+        groups = [list(world.groups)[group] for group in world.group_of]
+        cosine_figure(dict(zip(world.symbols, found, strict=True)), world.names, groups, out, name)
+    return found
+
+
+def _trained(runs: Runs | str | Path, seed: int | None, cell: str | None, selection: str
+             ) -> tuple[Task, nn.Module, str]:
+    """The task and the module of one trained cell, and what to call it."""
+    if isinstance(runs, Runs):
+        if seed is None or cell is not None:
+            raise UsageError(f"which run? Give its seed: {', '.join(map(str, runs.seeds))}")
+        return runs.task, runs.model(seed, selection), f"{runs.options.name} on {runs.task.name}, seed {seed}"
+    _check_selection(selection)
+    with Store.read(runs) as store:
+        entries = store.entries().drop_duplicates("cell")
+        chosen = entries[entries["cell"].str.startswith(cell or "") & ((entries["seed"] == seed) | (seed is None))]
+        if len(chosen) != 1:
+            some = ", ".join(chosen["cell"][:5]) + (", …" if len(chosen) > 5 else "")
+            raise UsageError(f"{runs}: {len(chosen)} cells fit, one is needed. Name it by the beginning of its id"
+                             f"{': ' + some if some else ' (unseen results DIR)'}")
+        found = chosen.iloc[0]
+        weights = unpack_weights(*store.weights(found["cell"], selection))
+    parts = [json.loads(found[part]) for part in ("task", "model")]
+    versions = [part.pop("version") for part in parts]
+    task, options = make_task(**parts[0]), model_options(**parts[1])
+    for made, version in zip((task, options), versions, strict=True):
+        if made.version != version:
+            raise UsageError(f"{runs} holds {made.name}@{version}, this release of Unseen has @{made.version}")
+    module = load_member(build_model(options, task.spec, int(found["seed"])), weights)
+    return task, module, f"{options.name} on {task.name}, seed {found['seed']}"
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:

@@ -27,6 +27,17 @@ class Config(BaseModel):
         """Whether all options are the same. What was worked out from them and kept (arrays, too) does not count."""
         return type(self) is type(other) and all(getattr(self, k) == getattr(other, k) for k in type(self).model_fields)
 
+    def __getstate__(self) -> dict[Any, Any]:
+        """What another process, or a copy, gets: the options. What was worked out from them may be large, and is not
+        that of a copy with other options."""
+        state = super().__getstate__()
+        return {**state, "__dict__": {k: v for k, v in state["__dict__"].items() if k in type(self).model_fields}}
+
+    def __copy__(self) -> Self:
+        copied = super().__copy__()
+        copied.__setstate__(self.__getstate__())
+        return copied
+
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
         """Validate options that came from outside; every complaint is a `UsageError`."""

@@ -116,7 +116,7 @@ def _size(shape: Shape) -> int:
     return int(np.prod(shape, dtype=np.int64)) if shape != () else 1
 
 
-def _log(x: Floats) -> Floats:
+def portable_log(x: Floats) -> Floats:
     """Natural logarithm from +, −, ×, ÷ alone: library logarithms differ in the last bit between machines."""
     mantissa, exponent = np.frexp(x)
     small = mantissa < 0.7071067811865476
@@ -139,7 +139,7 @@ def _ratio(x: Floats, numerator: Sequence[float], denominator: Sequence[float]) 
 def _inverse_normal(p: Floats) -> Floats:
     q = p - 0.5
     centre = q * _ratio(0.180625 - q * q, *_CENTRE)
-    r = np.sqrt(-_log(np.minimum(p, 1 - p)))
+    r = np.sqrt(-portable_log(np.minimum(p, 1 - p)))
     tail = np.where(r <= 5, _ratio(r - 1.6, *_MIDDLE), _ratio(r - 5, *_FAR))
     return np.where(np.abs(q) <= 0.425, centre, np.copysign(tail, q))
 

@@ -138,7 +138,7 @@ def test_a_foreign_module_trains_through_the_same_loop(kind: type[nn.Module], to
 
 
 def test_a_feed_permutes_a_finite_set_every_epoch() -> None:
-    feed = Feed(SMALL, 0, batch=100, shuffle=True)
+    feed = Feed(SMALL, 0, batch=100, batches="shuffled")
     whole = SMALL.sample("train", 700)
 
     def epoch(first: int) -> list[bytes]:
@@ -149,14 +149,14 @@ def test_a_feed_permutes_a_finite_set_every_epoch() -> None:
     expected = sorted(row.tobytes() for row in whole.inputs["sequence"])
     assert sorted(seen[0]) == sorted(seen[1]) == expected
     assert epoch(0) == seen[0]  # going back gives the same batches
-    plain = Feed(SMALL, 0, batch=300, shuffle=False)
+    plain = Feed(SMALL, 0, batch=300, batches="given")
     around = np.concatenate([whole.inputs["sequence"][600:], whole.inputs["sequence"][:200]])
     assert np.array_equal(plain.batch(2).inputs["sequence"], around)
 
 
 def test_a_feed_reads_an_endless_stream_in_order() -> None:
     endless = SMALL.model_copy(update={"train_size": None})
-    feed = Feed(endless, 3, batch=37, shuffle=True)
+    feed = Feed(endless, 3, batch=37, batches="shuffled")
     for step in (0, 1, 200, 55, 0):
         expected = endless.sample("train", 37, step * 37, data_seed=3)
         assert np.array_equal(feed.batch(step).inputs["sequence"], expected.inputs["sequence"])

@@ -130,6 +130,16 @@ def test_tokens_of_one_sequence_are_one_example():
     assert ten["alignment"].n == 200
 
 
+@pytest.mark.parametrize("rules", [4, 20, 40])
+def test_rules_that_come_in_turn_have_errors_too(rules):
+    """Also where the number of groups is a multiple of theirs."""
+    weights, _ = tokens(1, 3, 4_000, 0)
+    found = specialization(weights, np.arange(4_000) % rules)
+    mixed = specialization(weights, np.random.default_rng(0).permutation(np.arange(4_000) % rules))
+    for name in ("mutual_information", "token_entropy"):
+        assert found[name].standard_error == pytest.approx(mixed[name].standard_error, rel=0.6)
+
+
 def test_examples_may_come_in_pieces():
     weights, of = tokens(3, 4, 203, 2, length=5)
     whole, tally = specialization(weights, of), Tally(3)
@@ -169,6 +179,10 @@ GOOD = np.full((4, 2), 0.5)
     (GOOD, [[0, 1, 0, 1]], "shapes"),
     (GOOD[0], 0, "shapes"),
     (GOOD, [0.0, 1.0, 0.0, 1.0], "whole numbers"),
+    (GOOD, [0, 1, math.nan, 1], "whole numbers"),
+    (GOOD, list("abab"), "the rule of every token as an array of numbers"),
+    (GOOD, [[0], [1, 0], [1]], "rows of different lengths"),
+    (GOOD, [0, 1, 0, 10**12], "no token has rule 2, 3"),
     (GOOD, [0, 1, -1, 1], "numbered"),
     (GOOD, [0, 2, 0, 2], "no token has rule 1"),
     (np.empty((0, 2)), np.empty(0, int), "nothing to measure"),

@@ -26,6 +26,7 @@ from unseen.metrics import (
     mutual_information,
     uniform_activation,
 )
+from unseen.metrics.alignment import best_map
 
 FIXTURE = json.loads((Path(__file__).parent / "specialization.json").read_text())
 FIVE = (collapse_avg, collapse_worst, alignment, inverse_mutual_information, adaptation)
@@ -165,15 +166,17 @@ def test_alignment_by_trying_every_map(system):
 
 @quick
 @given(systems(rules=(2, 30), modules=(1, 12)))
-def test_alignment_by_what_each_module_costs(system):
-    """With fewer modules than rules: every rule takes its best module, and each module then gets one rule at a cost."""
+def test_alignment_with_free_places(system):
+    """As the map is found: with fewer modules than rules, R − M columns more, in which a rule has its best module."""
     matrix, prior = system
     joint = (prior[:, None] * matrix)[prior > 0]
-    if joint.shape[0] < joint.shape[1]:
-        return
-    regret = joint.max(axis=1, keepdims=True) - joint
-    cost = regret[linear_sum_assignment(regret)].sum()
-    assert alignment(matrix, prior) == pytest.approx(1 - joint.max(axis=1).sum() + cost, abs=1e-12)
+    rules, modules = joint.shape
+    table = np.hstack([joint, *[joint.max(axis=1, keepdims=True)] * (rules - modules)])
+    most = table[linear_sum_assignment(table, maximize=True)].sum()
+    assert alignment(matrix, prior) == pytest.approx(1 - most if modules > 1 else 0, abs=1e-12)
+    places = best_map(joint)
+    assert joint[np.arange(rules), places].sum() == pytest.approx(most, abs=1e-12)
+    assert len(set(places)) == min(rules, modules)
 
 
 @quick
@@ -291,7 +294,7 @@ def test_uniform_rules_are_dealt_in_turn(rules, modules):
     ([[1, math.nan], [0, 1]], None, "NaN"),
     ([[1.5, -0.5], [0, 1]], None, "-0.5"),
     ([[1, 1], [0, 1]], None, "sum to 1"),
-    ([[0.9995, 0], [0, 1]], None, "sum to 1 within 0.0001"),
+    ([[0.9995, 0], [0, 1]], None, "sum to 1 within 0.0001, got a sum of 0.9995"),
     ([[math.inf, 0], [0, 1]], None, "sum to 1"),
     ([[0, 0], [0, 1]], None, "without tokens"),
     ([1.0, 0.0], None, "row per rule"),
@@ -322,6 +325,10 @@ def test_unknown_options_are_answered():
         collapse_avg(np.eye(2), target="unifrom")
     with pytest.raises(ValueError, match="at least one module"):
         demand_partition([0.5, 0.5], 0)
+    for baseline, *shape in itertools.product((uniform_activation, collapsed_activation), (0, -1, 2), (None, 0)):
+        if min(shape[0], shape[0] if shape[1] is None else shape[1]) < 1:
+            with pytest.raises(ValueError, match="at least one rule and one module"):
+                baseline(*shape)
 
 
 @pytest.mark.parametrize("shape", [(1024, 1024), (1024, 16)])
@@ -334,3 +341,5 @@ def test_large_matrices(shape):
     expected = 1 - (matrix * planted).sum() / shape[0]
     assert alignment(matrix) == pytest.approx(expected, abs=1e-9)
     assert all(math.isfinite(metric(matrix)) for metric in FIVE)
+    alike = np.tile(noise[0], (shape[0], 1))  # a router that ignores the rule: every map of as many is as good
+    assert alignment(alike) == pytest.approx(1 - noise[0].max() if shape[0] > shape[1] else 1 - 1 / shape[1], abs=0.02)

@@ -24,9 +24,13 @@ COUNTS = {
     "retrieval-noise": {"smoke": 8 * 2, "mini": 3 * 8 * 5, "small": 3 * 8 * 5, "medium": 3 * 8 * 10,
                         "full": 3 * 8 * 10},
     # Architectures (MHA: × searches) × settings × gatings × rules (× widths) × tasks × seeds.
-    "rules-main": {"smoke": 4 * 2 * 4, "mini": 2 * 4 * (3 * 5 + 2 * 3 + 2 * 3), "small": 2 * 4 * 5 * 5 * 5,
+    "rules-main": {"smoke": 4 * 2 * 4, "mini": 2 * 4 * (3 * 5 + 3 + 3), "small": 2 * 4 * 5 * 5 * 5,
                    "medium": 2 * 4 * (5 * 5 * 5 + 3 * 2 * 2 * 2), "full": 4 * 2 * 4 * 5 * 5 * 5 * 5},
     # Settings × (MHA: four gatings × two encoders, one of them with two gates; RNN: three gatings with two states).
+    # Tasks × models × seeds; models × bridges × shared symbols × seeds; models × orders × seeds.
+    "ctl-table1": {"smoke": 2 * 3 * 2, "mini": 2 * 3 * 5, "small": 2 * 3 * 25, "medium": 2 * 3 * 5, "full": 2 * 3 * 25},
+    "ctl-grid": {"smoke": 3 * 2, "mini": 2 * 2 * 2 * 3, "medium": 3 * 2 * 2 * 5, "full": 3 * 20 * 5},
+    "ctl-lengths": {"smoke": 3 * 2, "mini": 3 * 3, "full": 3 * 2 * 10},
     "rules-confounds": {"smoke": 2 * (5 * 2 + 7), "mini": 2 * (5 * 2 + 7) * 3, "full": 2 * (5 * 2 + 7) * 5 * 5 * 5 * 5},
 }
 # The first cell of every scale. A change here changes what a published table was made from: raise the version of what
@@ -41,8 +45,17 @@ FIRST = {
                         "medium": "cb31441bb2a1fe9a", "full": "f31433473455e7b9"},
     "rules-main": {"smoke": "74c00ca69c2e71ea", "mini": "59b0ef602bbfd61e", "small": "7c1c69ef34488316",
                    "medium": "7c1c69ef34488316", "full": "7c1c69ef34488316"},
+    "ctl-table1": {"smoke": "1c4d83d6d215a4dd", "mini": "3bf51366813b2ba8", "small": "3bf51366813b2ba8",
+                   "medium": "5ab49159fcf5b288", "full": "de76d56c0e3d9f6a"},
+    "ctl-grid": {"smoke": "a62ac22fea66a1b7", "mini": "f9bd79f81605ffaa", "medium": "8d9a5df64ec301e7",
+                 "full": "90b569a5f7b8ec60"},
+    "ctl-lengths": {"smoke": "dd4fad154b8ffcec", "mini": "80e9bf597bdee87e", "full": "91a736f20734d18e"},
     "rules-confounds": {"smoke": "bf924f0b42e715f2", "mini": "f1eef2c19926a35c", "full": "f45f0966e8b77734"},
 }
+
+
+OWN = {"specialization": ("rules/mlp", "rules/mha", "rules/rnn"), "representation": ("ctl/A", "ctl/R")}
+"""The tasks of the studies on which an analysis draws data of its own."""
 
 
 def scales(name: str) -> list[tuple[str, str]]:
@@ -85,8 +98,23 @@ def test_tasks_conditions_and_analyses_exist_and_fit(name: str) -> None:
             assert entry.cell.task.name in TASKS
             assert set(evaluation.conditions) <= set(entry.cell.task.conditions)
             for analysis in evaluation.analyses:
-                fits = ANALYSES[analysis].tasks if analysis in ANALYSES else ("rules/mlp", "rules/mha", "rules/rnn")
-                assert entry.cell.task.name in fits
+                assert entry.cell.task.name in (ANALYSES[analysis].tasks if analysis in ANALYSES else OWN[analysis])
+
+
+def test_the_full_ctl_studies_are_the_paper_s() -> None:
+    table1, grid = study("ctl-table1").entries("full"), study("ctl-grid").entries("full")
+    for entry in [*table1, *grid]:
+        cell, model = entry.cell, str(entry.levels["model"])
+        assert cell.model == options(model)
+        assert (cell.task.symbols, cell.task.functions, cell.task.train_size) == (8, 32, 300_000)
+        assert cell.recipe.steps == (300_000 if model == "ctl-transformer" else 80_000)
+        assert (cell.recipe.warmup, cell.recipe.batches) == (500, "lengths")
+        assert cell.recipe.clip == (1 if model == "ctl-ndr" else 5)
+    assert {(e.levels["bridge"], e.levels["shared"]) for e in grid} == {(o, k) for o in (4, 8, 12, 16)
+                                                                        for k in (2, 3, 4, 5, 6)}
+    assert {e.cell.recipe.batch for e in grid if e.levels["model"] == "ctl-bilstm"} == {128}
+    for name in ("ctl-table1", "ctl-grid", "ctl-lengths"):
+        assert set(study(name).deviations("full")) == set(study(name).notes)
 
 
 def test_the_full_rules_study_is_the_paper_s() -> None:

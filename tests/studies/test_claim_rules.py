@@ -248,6 +248,20 @@ def test_the_speed_is_the_mean_of_the_curve_in_the_same_units() -> None:
     assert judge(claims.F7, mini()[0]).findings[0].open == "no error during training was recorded for operation"
 
 
+def test_curves_are_read_once_and_only_if_they_are_needed() -> None:
+    records, points = mini()
+    read: list[int] = []
+
+    def curves() -> pd.DataFrame:
+        read.append(len(points))
+        return points
+
+    assert judge(claims.F7, records, curves=curves).again is not None and len(read) == 1
+    for claim, rows in ((claims.F3, records), (claims.F7, records.assign(task="retrieval/T1"))):
+        judge(claim, rows, curves=curves)
+    assert len(read) == 1
+
+
 def test_relative_metrics_are_one_for_random_gates() -> None:
     def random(run: Run) -> Mapping[str, float]:
         return {"error": 0.1, "alignment": 1 - 1 / run.rules, "inverse_mutual_information": 1.0, "collapse_avg": 0.3,
@@ -291,11 +305,15 @@ def test_reach_is_each_architecture_s_own() -> None:
     runs = [*grid((2, 8, 32), ("mlp",), tasks=1), *grid((4,), ("mha",), tasks=1), *grid((2, 8), ("rnn",), tasks=1)]
     found = measures.columns(pd.DataFrame([place(run) for run in runs]))
     assert set(zip(found.architecture, found.rules, found.reach, strict=True)) == {
-        ("mlp", 2, "fewest rules"), ("mlp", 8, "between"), ("mlp", 32, "most rules"), ("mha", 4, "most rules"),
+        ("mlp", 2, "fewest rules"), ("mlp", 8, "between"), ("mlp", 32, "most rules"), ("mha", 4, "between"),
         ("rnn", 2, "fewest rules"), ("rnn", 8, "most rules")}
     assert claims.setting(found) == "mlp: 2, 8, 32 rules; mha: 4 rules; rnn: 2, 8 rules; width 32"
     assert claims.setting(found[found.setting == "regression"]).endswith("; regression only; width 32")
     assert set(found.experiments) == {2 * (3 + 1 + 2)}
+    for numbers, expected in (((2,), "fewest rules"), ((32,), "most rules"), ((2, 32), None)):
+        other = [*grid((2, 8, 32), ("mlp",), tasks=1), *grid(numbers, ("rnn",), tasks=1)]
+        reach = measures.columns(pd.DataFrame([place(run) for run in other])).query("architecture == 'rnn'").reach
+        assert set(reach) == ({expected} if expected else {"fewest rules", "most rules"})
 
 
 # -- how runs are compared and drawn -----------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def trained(model: str, members: int, batch: int) -> Callable[[], None]:
     def train() -> None:
         nonlocal done
         losses = stack.losses(inputs, targets, SPEC.target, range(members), done)
-        optimiser.step(stack.layout.join(torch.autograd.grad(losses.sum(), parameters)))
+        optimiser.step(stack.layout.join(torch.autograd.grad(losses.sum(), parameters)), done)
         done += 1
 
     return train

@@ -44,17 +44,17 @@ class PlainMLP(nn.Module):
         core = 4 * width
         self.rules, self.joint, self.rewritten = rules, gating == "joint", rewritten
         self.number, self.rule = two_layers(1, width, width), two_layers(rules, width, width)
-        self.core = two_layers(3 * width, core, core) if not self.joint else None
-        self.first, self.second = Grouped(rules, 3 * width, core // rules), Grouped(rules, core // rules, core + 1)
+        if self.joint:
+            self.first, self.second = Grouped(rules, 3 * width, core // rules), Grouped(rules, core // rules, core + 1)
+        else:
+            self.core = two_layers(3 * width, core, core)
         self.decoder = two_layers(core, width, 1)
-        if not self.joint:
-            del self.first, self.second
 
     def forward(self, inputs: Inputs) -> Tensor:
         rule = F.one_hot(inputs["rule"], self.rules).to(inputs["x"].dtype)
         numbers = self.number(inputs["x"][..., None]).flatten(1)
         z = torch.cat([numbers, self.rule(rule)], -1)
-        mixed = self.core(z) if self.core is not None else self._rewritten(z) if self.rewritten else self._naive(z)
+        mixed = self.core(z) if not self.joint else self._rewritten(z) if self.rewritten else self._naive(z)
         answer: Tensor = self.decoder(mixed)
         return answer
 

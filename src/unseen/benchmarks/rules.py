@@ -62,7 +62,7 @@ def _stacked(kind: str, gating: str, count: int, size: int, steps: int) -> Calla
 def _loop(kind: str, count: int, steps: int, **given: object) -> Callable[[], object]:
     made, used = task(f"rules/{kind}", rules=count), recipe(f"rules-{kind}-paper")
     step = plain_loop(_PLAIN[kind](rules=count, width=32, **given), used.learning_rate, used.clip)
-    drawn = Feeds(used.batch, True).batch(0, [(made, 0)])
+    drawn = Feeds(used.batch, "shuffled").batch(0, [(made, 0)])
     inputs = {k: v[0] for k, v in tensors(drawn.inputs, made.spec, torch.float32, "cpu").items()}
     answer = target_tensor(drawn.targets, made.spec, torch.float32, "cpu")[0]
 

@@ -35,7 +35,7 @@ def _compare(batch: int, size: int, rounds: int, steps: int) -> dict[str, object
     members = tuple(Member(str(s), s, s, used) for s in range(size))
     trainer = Trainer(Job(made, lambda seed: build(model, made.spec, seed), members))
     loop = plain_loop(used.learning_rate, used.clip or 0.0)
-    drawn = Feeds(batch, True).batch(0, [(made, 0)])
+    drawn = Feeds(batch, "shuffled").batch(0, [(made, 0)])
     inputs = tensors(drawn.inputs, made.spec, torch.float32, "cpu")
     targets = target_tensor(drawn.targets, made.spec, torch.float32, "cpu")
 

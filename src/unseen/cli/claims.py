@@ -60,7 +60,7 @@ def _judged(directory: Path, names: list[str], format: Format) -> str:
     ledger.claims(names)  # a wrong name is refused before anything is read
     with Store.read(directory) as store:
         (records, entries), study = store.tables(), store.work.get("study", "")
-        found = ledger.verdicts(records, cells_table(entries), names, store.curves)
+        found = ledger.verdicts(records, cells_table(entries), names, store.points)
     deviations = {scale: _deviations(study, scale) for scale in dict.fromkeys(one.scale for one in found) if scale}
     if format is Format.json:
         return _json({"verdicts": [ledger.as_data(one) for one in found], "deviations": deviations})

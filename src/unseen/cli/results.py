@@ -13,9 +13,9 @@ from unseen.cli.output import write
 from unseen.errors import UsageError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Callable
 
-    from unseen.studies.store import Store
+    import pandas as pd
 
 
 class Format(StrEnum):
@@ -35,6 +35,8 @@ def results(
     failures: Annotated[bool, typer.Option("--failures", help="What failed and why, with tracebacks.")] = False,
     provenance: Annotated[bool, typer.Option("--provenance", help="Versions, machine and times of each run.")] = False,
     votes: Annotated[bool, typer.Option("--votes", help="In how many experiments each gating is the best.")] = False,
+    success: Annotated[bool, typer.Option("--success", help="How many runs converge, how many solve.")] = False,
+    grid: Annotated[str, typer.Option(metavar="ROWS,COLUMNS", help="Accuracies as a matrix over two axes.")] = "",
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing (needed for parquet).")] = None,
 ) -> None:
     """Print what runs left behind; it may be asked while they are going on.
@@ -48,14 +50,21 @@ def results(
     unseen results runs/table2 --failures
 
     unseen results runs/rules --votes
+
+    unseen results runs/ctl --grid bridge,shared
     """
-    asked = {"curves": curves, "cells": cells, "failures": failures, "provenance": provenance,
-             "votes": votes}
+    asked = {"curves": curves, "cells": cells, "failures": failures, "provenance": provenance, "votes": votes,
+             "success": success, "grid": bool(grid)}
     if sum(asked.values()) > 1:
         raise UsageError(f"{', '.join(f'--{name}' for name in asked)} are different tables; give one of them")
     what = next((name for name, chosen in asked.items() if chosen), "records")
-    if format is Format.table and what in ("records", "failures"):
-        write(_failures(directory) if failures else _summary(directory), out)
+    if grid and format is not Format.table:
+        raise UsageError("--grid is a table for people; give --format without it for every record")
+    for_people: dict[str, Callable[[], str]] = {
+        "records": lambda: _summary(directory), "failures": lambda: _failures(directory),
+        "success": lambda: _success(directory), "grid": lambda: _grid(directory, grid)}
+    if format is Format.table and what in for_people:
+        write(for_people[what](), out)
         return
     table = _frame(directory, what)
     if format is Format.parquet:
@@ -72,34 +81,31 @@ def _summary(directory: Path) -> str:
     return summary(directory)
 
 
+def _success(directory: Path) -> str:
+    from unseen.cli.analyses import success_text
+
+    return success_text(_frame(directory, "success"))
+
+
+def _grid(directory: Path, axes: str) -> str:
+    from unseen.cli.analyses import grid
+    from unseen.studies.store import Store
+
+    with Store.read(directory) as store:
+        return grid(store, axes)
+
+
 def _frame(directory: Path, what: str) -> pd.DataFrame:
+    from unseen.cli.analyses import success, votes
     from unseen.studies.store import Store
     from unseen.studies.tables import cells_table
 
     with Store.read(directory) as store:
-        if what == "cells":
-            return cells_table(store.entries())
-        if what == "votes":
-            return _votes(store)
-        frames = {"records": store.records, "curves": store.curves, "failures": store.failures,
-                  "provenance": store.provenance}
+        frames: dict[str, Callable[[], pd.DataFrame]] = {
+            "records": store.records, "curves": store.curves, "failures": store.failures,
+            "provenance": store.provenance, "cells": lambda: cells_table(store.entries()),
+            "votes": lambda: votes(store), "success": lambda: success(store)}
         return frames[what]()
-
-
-def _votes(store: Store) -> pd.DataFrame:
-    """The votes of every scale, from the last weights as in the paper."""
-    import pandas as pd
-
-    from unseen.metrics.votes import vote_table
-
-    records, entries = store.tables(overall=True)
-    axes = {axis for levels in entries.levels.unique() for axis in json.loads(levels)}
-    if "gating" not in axes:
-        raise UsageError(f"votes are cast between gatings, and {store.work.get('study', 'a single train')} has no axis "
-                         "gating; studies of the rules family have one, e.g. rules-main")
-    tables = [vote_table(rows).assign(scale=scale) for scale, rows in records.groupby("scale", sort=False)]
-    votes = pd.concat(tables or [vote_table(records).assign(scale="")], ignore_index=True)
-    return votes[["scale", *votes.columns.drop("scale")]]
 
 
 def _failures(directory: Path) -> str:

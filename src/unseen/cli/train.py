@@ -17,7 +17,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Where the records go; the same work is continued.")],
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 5, or 0,3,7.")] = "5",
     steps: Annotated[int | None, typer.Option(help="Training steps (default: the recipe's).")] = None,
-    recipe: Annotated[str, typer.Option(help="quick, or a published one: retrieval-paper.")] = "quick",
+    recipe: Annotated[str, typer.Option(help="quick, or a published one: retrieval-paper, ctl-ndr-paper, …")] = "quick",
     data_seed: Annotated[int | None, typer.Option(help="One data set for all seeds (default: each its own).")] = None,
     stack: Annotated[int | None, typer.Option(help="Seeds trained as one (default: found by a probe).")] = None,
     device: Annotated[str, typer.Option(help="cpu, or another torch device.")] = "cpu",

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from unseen.engine.predict import draw, member_loss, predictions
-from unseen.engine.recipe import SPECIALIZATION, Evaluation
-from unseen.engine.specialize import WEIGHTS, specialization
+from unseen.engine import by_rule, represent, specialize
+from unseen.engine.measure import Measure
+from unseen.engine.predict import conditions, draw, member_loss, predictions
+from unseen.engine.recipe import BY_RULE, REPRESENTATION, SPECIALIZATION, Evaluation
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import accuracy, accuracy_by
 from unseen.metrics.analyses import ANALYSES, Analysis
 from unseen.metrics.error import absolute_error, relative_error
 from unseen.metrics.traces import Trace
 from unseen.tasks.base import Array, Examples, Task
-from unseen.tasks.rules.task import Rules
+
+__all__ = ["DRAWING", "Measure", "conditions", "evaluate", "examples_drawn", "left_out"]
 
 
 @dataclass(frozen=True)
-class Measure:
-    """One number of one member: a metric on a condition, overall (`factor` empty) or at one level of a factor."""
+class Drawing:
+    """An analysis that draws data of its own: why it has nothing to say here (empty if it has), what it says of every
+    member, and how many examples that takes."""
 
-    condition: str
-    factor: str
-    level: str
-    metric: str
-    value: float
-    standard_error: float
-    n: int
+    why_not: Callable[[Stack, Task], str]
+    measures: Callable[[Stack, Task, Evaluation], list[list[Measure]]]
+    examples: Callable[[Task, Evaluation], int]
 
 
-def conditions(task: Task, evaluation: Evaluation) -> list[str]:
-    """The conditions an evaluation covers."""
-    for name in evaluation.conditions:
-        task.condition(name)
-    return list(evaluation.conditions) or [c for c in task.conditions if c != "train"]
+DRAWING: Mapping[str, Drawing] = {
+    SPECIALIZATION: Drawing(specialize.why_not, specialize.measures, specialize.examples),
+    REPRESENTATION: Drawing(represent.why_not, represent.measures, represent.examples),
+    BY_RULE: Drawing(by_rule.why_not, by_rule.measures, by_rule.examples),
+}
+
+
+def examples_drawn(task: Task, evaluation: Evaluation) -> int:
+    """How many examples an evaluation looks at."""
+    sizes = {name: task.size(name) for name in conditions(task, evaluation)}
+    return (sum(min(evaluation.examples, size or evaluation.examples) for size in sizes.values())
+            + sum(drawing.examples(task, evaluation) for drawing in _drawing(evaluation).values()))
 
 
 def evaluate(stack: Stack, task: Task, evaluation: Evaluation) -> list[list[Measure]]:
@@ -49,11 +55,10 @@ def evaluate(stack: Stack, task: Task, evaluation: Evaluation) -> list[list[Meas
         for member, found in enumerate(rows):
             found.extend(_performance(predicted[member], examples, task, condition))
             found.extend(_summaries({k: v[member] for k, v in traces.items()}, examples, analyses, condition))
-    if SPECIALIZATION in evaluation.analyses and not _unspecialized(stack, task):
-        assert isinstance(task, Rules)
-        for found, scores in zip(rows, specialization(stack, task, evaluation), strict=True):
-            found += [Measure(task.validation, "", "", f"{SPECIALIZATION}/{name}", s.value, s.standard_error, s.n)
-                      for name, s in scores.items()]
+    for drawing in _drawing(evaluation).values():
+        if not drawing.why_not(stack, task):
+            for found, more in zip(rows, drawing.measures(stack, task, evaluation), strict=True):
+                found.extend(more)
     return rows
 
 
@@ -70,9 +75,8 @@ def left_out(stack: Stack, task: Task, evaluation: Evaluation) -> list[str]:
             reasons[name] = f"the evaluation does not cover {analysis.condition}"
         if task.name not in analysis.tasks:
             reasons[name] = f"it is about {', '.join(analysis.tasks)}"
-    if SPECIALIZATION in evaluation.analyses and _unspecialized(stack, task):
-        reasons[SPECIALIZATION] = _unspecialized(stack, task)
-    return [f"{name} left out: {reason}" for name, reason in reasons.items()]
+    reasons |= {name: drawing.why_not(stack, task) for name, drawing in _drawing(evaluation).items()}
+    return [f"{name} left out: {reason}" for name, reason in reasons.items() if reason]
 
 
 def _analyses(evaluation: Evaluation) -> dict[str, Analysis]:
@@ -80,12 +84,9 @@ def _analyses(evaluation: Evaluation) -> dict[str, Analysis]:
     return {name: ANALYSES[name] for name in evaluation.analyses if name in ANALYSES}
 
 
-def _unspecialized(stack: Stack, task: Task) -> str:
-    """Why there is no specialization to measure; empty if there is."""
-    if not isinstance(task, Rules):
-        return "it is about tasks made by rules"
-    kept = predictions(stack, draw(task, task.validation, 1, "test"), task.spec, [WEIGHTS])
-    return "" if WEIGHTS in kept else f"the model keeps no {WEIGHTS}"
+def _drawing(evaluation: Evaluation) -> dict[str, Drawing]:
+    """Those that draw data of their own."""
+    return {name: DRAWING[name] for name in evaluation.analyses if name in DRAWING}
 
 
 def _needs(analyses: Mapping[str, Analysis]) -> list[str]:

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unseen.engine.lengths import ByLength, shorten
+from unseen.engine.recipe import Batches
 from unseen.randomness import stream
 from unseen.spec import Spec
 from unseen.tasks.base import Array, DataSeed, Task
@@ -29,12 +31,13 @@ class Batch:
 class Feed:
     """The training data of one data seed, in the order in which a run sees it.
 
-    A finite set is drawn once and permuted per (data seed, epoch); the batches run on over the epochs' ends. An
-    endless stream is read in order.
+    A finite set is drawn once and, if `shuffled`, permuted per (data seed, epoch); the batches run on over the epochs'
+    ends. By `lengths`, see `ByLength`. An endless stream is read in order.
     """
 
-    def __init__(self, task: Task, data_seed: DataSeed, batch: int, shuffle: bool) -> None:
-        self._task, self._data_seed, self._batch, self._shuffle = task, data_seed, batch, shuffle
+    def __init__(self, task: Task, data_seed: DataSeed, batch: int, batches: Batches) -> None:
+        self._task, self._data_seed, self._batch, self._shuffle = task, data_seed, batch, batches == "shuffled"
+        self._by_length = ByLength(task, batch) if batches == "lengths" else None
         self._size = task.size("train")
         self._drawn: Batch | None = None
         self._range = range(0)
@@ -42,12 +45,20 @@ class Feed:
 
     def batch(self, step: int) -> Batch:
         """The batch of a step: examples step · B … of the run."""
+        if self._by_length is not None:
+            index, longest = self._by_length.batch(step)
+            taken = self._whole().take(index)
+            return Batch(shorten(taken.inputs, self._task.spec, longest), taken.targets)
         wanted = np.arange(step * self._batch, (step + 1) * self._batch)
         if self._size is None:
             return self._stretch(wanted).take(wanted - self._range.start)
         epochs, places = np.divmod(wanted, self._size)
         index = np.concatenate([self._order(int(e))[places[epochs == e]] for e in np.unique(epochs)])
-        return self._stretch(np.array([0, self._size - 1])).take(index)
+        return self._whole().take(index)
+
+    def _whole(self) -> Batch:
+        """All examples of a finite set."""
+        return self._stretch(np.array([0, (self._size or 1) - 1]))
 
     def _stretch(self, wanted: Array) -> Batch:
         """The examples from the first to the last wanted one, and some more of a stream for the steps to come."""
@@ -77,13 +88,13 @@ Source = tuple[Task, DataSeed]
 class Feeds:
     """The batches of all members of a stack; members of one source share one feed."""
 
-    def __init__(self, batch: int, shuffle: bool) -> None:
-        self._batch, self._shuffle = batch, shuffle
+    def __init__(self, batch: int, batches: Batches) -> None:
+        self._batch, self._batches = batch, batches
         self._feeds: dict[Source, Feed] = {}
 
     def batch(self, step: int, sources: Sequence[Source]) -> Batch:
         """One batch per member, stacked along a leading axis. Feeds of members that have ended are let go."""
-        self._feeds = {s: self._feeds.get(s) or Feed(*s, self._batch, self._shuffle) for s in sources}
+        self._feeds = {s: self._feeds.get(s) or Feed(*s, self._batch, self._batches) for s in sources}
         drawn = {s: feed.batch(step) for s, feed in self._feeds.items()}
         parts = [drawn[s] for s in sources]
         return Batch({k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs},

@@ -27,10 +27,15 @@ class Optimiser:
             start = end
         self._torch: torch.optim.Optimizer = _KINDS[recipes[0].optimiser](groups, fused=True)
         self._parts = [group["params"][0] for group in self._torch.param_groups]
+        self._rates, self._warmup = [group["lr"] for group in self._torch.param_groups], recipes[0].warmup
 
-    def step(self, gradients: Tensor) -> None:
-        """Clip each member's gradient (a row) by its own norm, then update all members."""
+    def step(self, gradients: Tensor, step: int) -> None:
+        """Clip each member's gradient (a row) by its own norm, then update all members; `step` steps came before."""
         clip_rows(gradients, self._clips)
+        if step <= self._warmup:  # at the last of these the rates are what they stay
+            share = min(1.0, (step + 1) / max(1, self._warmup))
+            for group, rate in zip(self._torch.param_groups, self._rates, strict=True):
+                group["lr"] = rate * share
         for part, gradient in zip(self._parts, gradients.split([len(p) for p in self._parts]), strict=True):
             part.grad = gradient
         self._torch.step()

@@ -9,6 +9,7 @@ import torch
 
 from unseen.engine.feed import target_tensor, tensors
 from unseen.engine.loss import loss
+from unseen.engine.recipe import Evaluation
 from unseen.engine.stack import Stack
 from unseen.spec import Spec
 from unseen.tasks.base import Array, DataSeed, Examples, Task
@@ -38,6 +39,13 @@ def member_loss(predicted: Array, targets: Array, spec: Spec) -> float:
     """The mean loss of one member."""
     return float(loss(torch.from_numpy(predicted).double(), target_tensor(targets, spec, torch.float64, "cpu"),
                       spec.target))
+
+
+def conditions(task: Task, evaluation: Evaluation) -> list[str]:
+    """The conditions an evaluation covers."""
+    for name in evaluation.conditions:
+        task.condition(name)
+    return list(evaluation.conditions) or [c for c in task.conditions if c != "train"]
 
 
 def draw(task: Task, condition: str, n: int, data_seed: DataSeed) -> Examples:

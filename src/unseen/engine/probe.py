@@ -10,6 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from unseen.engine.feed import Batch, Feeds, Source
+from unseen.engine.lengths import shorten, typical
+from unseen.engine.recipe import Recipe
 from unseen.engine.train import Job, Member, Trainer
 from unseen.tasks.base import Task
 
@@ -37,7 +39,7 @@ def time_sizes(job: Job, tried: Iterable[int], seconds: float = math.inf) -> dic
     clock = time.process_time if job.device == "cpu" else time.perf_counter
     # It never ends, never validates and never diverges: only steps are timed.
     recipe = job.recipe.model_copy(update={"steps": 10**9, "validate_every": 10**9, "learning_rate": 1e-9})
-    feeds, found = _OneBatch(job.task, recipe.batch), dict[int, float]()
+    feeds, found = _OneBatch(job.task, recipe), dict[int, float]()
     for size in sorted(tried):
         expected = (_WARM + _TIMED) * size * min(found.values(), default=0.0)
         if found and time.perf_counter() + expected > deadline:
@@ -72,11 +74,12 @@ def _fastest(trainer: Trainer, clock: Callable[[], float], deadline: float) -> f
 class _OneBatch(Feeds):
     """The same batch for every member at every step: a whole training set takes longer to draw than a probe."""
 
-    def __init__(self, task: Task, batch: int) -> None:
-        super().__init__(batch, shuffle=False)
-        held = min(batch, task.size("train") or batch)
-        drawn = task.sample("train", held)
-        self._own, self._index = Batch(drawn.inputs, drawn.targets), np.arange(batch) % held
+    def __init__(self, task: Task, recipe: Recipe) -> None:
+        super().__init__(recipe.batch, recipe.batches)
+        held = min(recipe.batch, task.size("train") or recipe.batch)
+        drawn, spec = task.sample("train", held), typical(task, recipe.batches == "lengths")
+        inputs = shorten(drawn.inputs, spec, spec.streams[0].length) if spec.streams else drawn.inputs
+        self._own, self._index = Batch(inputs, drawn.targets), np.arange(recipe.batch) % held
 
     def batch(self, step: int, sources: Sequence[Source]) -> Batch:
         """One copy per member, stacked along a leading axis."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, field_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, field_validator
 
 from unseen.config import Config
 from unseen.errors import UsageError, nearest
@@ -12,6 +12,13 @@ from unseen.metrics.analyses import ANALYSES
 
 SPECIALIZATION = "specialization"
 """The analysis of how modules share out rules; unlike those of the table, it draws data of its own."""
+REPRESENTATION = "representation"
+"""The analysis of how functions of one outcome are represented, and which of them work together; it draws, too."""
+BY_RULE = "by-rule"
+"""The analysis of how well each rule of a task is learned; it looks at the test data once more."""
+
+
+Batches = Literal["shuffled", "lengths", "given"]
 
 
 class Recipe(Config):
@@ -27,7 +34,9 @@ class Recipe(Config):
     steps: PositiveInt = 10_000
     batch: PositiveInt = 100
     clip: PositiveFloat | None = Field(0.5, description="largest global gradient norm of one member")
-    shuffle: bool = Field(True, description="a new order of a finite set in every epoch")
+    warmup: NonNegativeInt = Field(0, description="steps over which the learning rate rises from nearly nothing")
+    batches: Batches = Field("shuffled", description="of a finite set: shuffled in every epoch, the same in batches of "
+                                                     "equal lengths, or as given")
     validate_every: PositiveInt = 500
     validation_examples: PositiveInt = 2_000
     patience: PositiveInt | None = Field(None, description="validations without a better one before a member stops")
@@ -37,7 +46,9 @@ class Evaluation(Config):
     """Which conditions, how many examples of each, and which analyses. No conditions named: all but `train`.
 
     An analysis (`R7`) leaves measures like `R7/positive` on the condition it is about, where the evaluation covers it;
-    `specialization` leaves `specialization/alignment` and its like of modular models on the rules family.
+    `specialization` leaves `specialization/alignment` and its like of modular models on the rules family,
+    `representation` leaves `representation/gap` and its like on the ctl family; `by-rule` leaves `by-rule/accuracy` of
+    every rule and `by-rule/worst_accuracy` on the rules family.
     """
 
     name: str = "standard"
@@ -51,7 +62,7 @@ class Evaluation(Config):
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         """In the table's order and each once, so that the same work has the same id."""
-        known = (*ANALYSES, SPECIALIZATION)
+        known = (*ANALYSES, SPECIALIZATION, REPRESENTATION, BY_RULE)
         for name in names:
             if name not in known:
                 raise ValueError(f"unknown analysis '{name}'. {nearest(name, known)}")
@@ -60,6 +71,11 @@ class Evaluation(Config):
 
 # Modularity paper: 100 000 steps (MLP) or 500 000, every batch fresh; clipping for the RNN only.
 _RULES = {"learning_rate": 1e-4, "batch": 256, "clip": None, "validate_every": 5_000, "validation_examples": 2_560}
+
+# CTL++: batches of equal lengths; the last weights are reported. On S the code trains the Bi-LSTM otherwise than on A
+# and R; the paper says alike. The original task (`lengths`) has no warm-up.
+_CTL = {"optimiser": "adamw", "learning_rate": 1.5e-4, "batch": 512, "clip": 5.0, "warmup": 500, "batches": "lengths",
+        "validate_every": 1_000, "validation_examples": 1_000}
 
 RECIPES: dict[str, dict[str, Any]] = {
     "quick": {},
@@ -74,6 +90,14 @@ RECIPES: dict[str, dict[str, Any]] = {
     "rules-mlp-paper": {**_RULES, "steps": 100_000},
     "rules-mha-paper": {**_RULES, "steps": 500_000},
     "rules-rnn-paper": {**_RULES, "steps": 500_000, "clip": 1.0},
+    "ctl-bilstm-paper": {**_CTL, "steps": 80_000},
+    "ctl-bilstm-S-paper": {**_CTL, "steps": 80_000, "optimiser": "adam", "learning_rate": 1e-3, "batch": 128},
+    "ctl-transformer-paper": {**_CTL, "steps": 300_000, "weight_decay": 0.0025},
+    "ctl-ndr-paper": {**_CTL, "steps": 80_000, "clip": 1.0},
+    "ctl-bilstm-lengths-paper": {**_CTL, "steps": 20_000, "optimiser": "adam", "learning_rate": 1e-3, "batch": 256,
+                                 "warmup": 0},
+    "ctl-transformer-lengths-paper": {**_CTL, "steps": 30_000, "weight_decay": 0.0025, "warmup": 0},
+    "ctl-ndr-lengths-paper": {**_CTL, "steps": 30_000, "weight_decay": 0.01, "warmup": 0},
 }
 
 
@@ -88,17 +112,26 @@ def recipe(name: str = "quick", **options: Any) -> Recipe:
     return Recipe.parse({"name": name, **RECIPES[name], **options})
 
 
-def deviations(used: Recipe, task: str) -> list[str]:
-    """How a recipe differs from the published one of a task or its family, one phrase each; [] if there is none.
+def published(task: str, model: str) -> Recipe | None:
+    """The recipe the paper trained this model with on this task, if there is one.
 
-    >>> deviations(recipe("retrieval-paper", steps=500), "retrieval/T6")
+    >>> published("ctl/S", "ctl-bilstm").name, published("ctl/A", "ctl-bilstm").name, published("ctl/A", "lstm")
+    ('ctl-bilstm-S-paper', 'ctl-bilstm-paper', None)
+    """
+    family, _, variant = task.partition("/")
+    names = [f"{part}-paper" for part in (f"{model}-{variant}", model, f"{family}-{variant}", family)]
+    return next((recipe(name) for name in names if name in RECIPES), None)
+
+
+def deviations(used: Recipe, task: str, model: str) -> list[str]:
+    """How a recipe differs from the published one, one phrase each; [] if there is none.
+
+    >>> deviations(recipe("retrieval-paper", steps=500), "retrieval/T6", "lstm")
     ['steps 500 (paper: 1000000)']
     """
-    names = [f"{part}-paper" for part in (task.replace("/", "-"), task.partition("/")[0])]
-    found = [name for name in names if name in RECIPES]
-    if not found:
+    theirs = published(task, model)
+    if theirs is None:
         return []
-    published = recipe(found[0])
     fields = [f for f in Recipe.model_fields if f != "name"]
-    return [f"{f.replace('_', ' ')} {getattr(used, f)} (paper: {getattr(published, f)})"
-            for f in fields if getattr(used, f) != getattr(published, f)]
+    return [f"{f.replace('_', ' ')} {getattr(used, f)} (paper: {getattr(theirs, f)})"
+            for f in fields if getattr(used, f) != getattr(theirs, f)]

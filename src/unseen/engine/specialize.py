@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 
+from unseen.engine.measure import Measure
 from unseen.engine.predict import draw, predictions
-from unseen.engine.recipe import Evaluation
+from unseen.engine.recipe import SPECIALIZATION, Evaluation
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import Score
 from unseen.metrics.adaptation import adaptation
@@ -19,6 +20,26 @@ WEIGHTS = "gating.weights"
 """The trace that a modular model keeps: what multiplies the outputs of its modules, token by token."""
 AT_ONCE = 10_000
 """Examples whose weights are held in memory."""
+
+
+def why_not(stack: Stack, task: Task) -> str:
+    """Why there is no specialization to measure; empty if there is."""
+    if not isinstance(task, Rules):
+        return "it is about tasks made by rules"
+    kept = predictions(stack, draw(task, task.validation, 1, "test"), task.spec, [WEIGHTS])
+    return "" if WEIGHTS in kept else f"the model keeps no {WEIGHTS}"
+
+
+def measures(stack: Stack, task: Task, evaluation: Evaluation) -> list[list[Measure]]:
+    """The specialization of every member as measures on the condition that models are selected on."""
+    assert isinstance(task, Rules)
+    return [[Measure(task.validation, "", "", f"{SPECIALIZATION}/{name}", s.value, s.standard_error, s.n)
+             for name, s in scores.items()] for scores in specialization(stack, task, evaluation)]
+
+
+def examples(task: Task, evaluation: Evaluation) -> int:
+    """How many examples the activation matrices take; where adaptation is sampled, it takes some more."""
+    return evaluation.activation_examples
 
 
 def specialization(stack: Stack, task: Rules, evaluation: Evaluation) -> list[dict[str, Score]]:

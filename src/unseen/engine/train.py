@@ -125,7 +125,7 @@ class Trainer:
         self._optimiser = Optimiser(self.stack.rows, [m.recipe for m in (self.running or job.members[:1])])
         if checkpoint is not None and self.running:
             self._restore_optimiser(checkpoint)
-        self._feeds = feeds or Feeds(job.recipe.batch, job.recipe.shuffle)
+        self._feeds = feeds or Feeds(job.recipe.batch, job.recipe.batches)
         self._validation: dict[Task, Examples] = {}
         self._settled = False
 
@@ -191,7 +191,7 @@ class Trainer:
             self._end({i: "diverged" for i, v in enumerate(values) if not math.isfinite(v)})
             return False
         gradients = torch.autograd.grad(losses.sum(), list(self.stack.parameters.values()), materialize_grads=True)
-        self._optimiser.step(self.stack.layout.join(gradients))
+        self._optimiser.step(self.stack.layout.join(gradients), self.step)
         for member, value in zip(self.running, values, strict=True):
             self.progress[member.key].loss_sum += value
             self.progress[member.key].loss_steps += 1

@@ -9,7 +9,9 @@ from unseen.metrics.alignment import alignment
 from unseen.metrics.analyses import ANALYSES, Analysis, Published
 from unseen.metrics.attention import attention_by_correctness, focus, later_minus_earlier, target_attention
 from unseen.metrics.collapse import collapse_avg, collapse_worst
+from unseen.metrics.compatibility import Gain, explained_gain
 from unseen.metrics.demand import demand_partition
+from unseen.metrics.grouping import Gap, adjusted_rand, complete_linkage_clusters, group_gap, silhouette
 from unseen.metrics.information import (
     effective_modules,
     inverse_mutual_information,
@@ -18,8 +20,10 @@ from unseen.metrics.information import (
     token_information,
 )
 from unseen.metrics.profile import accuracy_by_position, error_profile, length_curves, position_effect
+from unseen.metrics.representation import cosine_matrix, linear_cka, procrustes, rsa
 from unseen.metrics.specialization import specialization
 from unseen.metrics.strategy import favoured_feature, strategy_switch
+from unseen.metrics.success import success_table
 from unseen.metrics.traces import Factors, Trace, Traces, pooled
 from unseen.metrics.votes import vote_table
 
@@ -27,6 +31,8 @@ __all__ = [
     "ANALYSES",
     "Analysis",
     "Factors",
+    "Gain",
+    "Gap",
     "Published",
     "Sampler",
     "Score",
@@ -37,25 +43,35 @@ __all__ = [
     "accuracy_by_position",
     "activation_matrix",
     "adaptation",
+    "adjusted_rand",
     "alignment",
     "attention_by_correctness",
     "collapse_avg",
     "collapse_worst",
     "collapsed_activation",
+    "complete_linkage_clusters",
+    "cosine_matrix",
     "decide",
     "demand_partition",
     "effective_modules",
     "error_profile",
+    "explained_gain",
     "favoured_feature",
     "focus",
+    "group_gap",
     "inverse_mutual_information",
     "later_minus_earlier",
     "length_curves",
+    "linear_cka",
     "mutual_information",
     "pooled",
     "position_effect",
+    "procrustes",
+    "rsa",
+    "silhouette",
     "specialization",
     "strategy_switch",
+    "success_table",
     "target_attention",
     "token_entropy",
     "token_information",

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from unseen.errors import UsageError
+from unseen.metrics.levels import by_level
 from unseen.spec import TargetKind
 
 
@@ -55,29 +56,27 @@ def accuracy(prediction: NDArray[Any], targets: NDArray[Any], kind: TargetKind) 
 def accuracy_by(
     prediction: NDArray[Any], targets: NDArray[Any], kind: TargetKind, factor: NDArray[Any]
 ) -> pd.DataFrame:
-    """Accuracy at each level of a factor (N,): columns level, value, standard_error, n.
+    """Accuracy at each level of a factor, of examples (N,) or of tokens (N, L): see `by_level`.
 
     >>> found = accuracy_by(np.array([[1.0], [-2.0], [3.0]]), np.array([[1], [0], [0]]), "binary",
     ...                     np.array(["short", "long", "long"]))
     >>> found["level"].tolist(), found["value"].tolist(), found["n"].tolist()
     (['long', 'short'], [0.5, 1.0], [2, 1])
     """
-    share = right(prediction, targets, kind)
-    if factor.shape != share.shape:
-        raise UsageError(f"a factor has one level per example: expected {share.shape}, got {factor.shape}")
-    levels, of = np.unique(factor, return_inverse=True)
-    n = np.bincount(of, minlength=len(levels))
-    value = np.bincount(of, share, len(levels)) / n
-    variance = np.bincount(of, (share - value[of]) ** 2, len(levels)) / n
-    return pd.DataFrame({"level": levels, "value": value, "standard_error": np.sqrt(variance / n), "n": n})
+    return by_level(_hits(prediction, targets, kind), factor)
 
 
 def right(prediction: NDArray[Any], targets: NDArray[Any], kind: TargetKind) -> NDArray[np.float64]:
     """The share of right answers of each example (N,): 0 or 1 where an example has one answer."""
+    per_example = (len(targets), math.prod(targets.shape[1:]))
+    return np.asarray(_hits(prediction, targets, kind).reshape(per_example).mean(axis=1), np.float64)
+
+
+def _hits(prediction: NDArray[Any], targets: NDArray[Any], kind: TargetKind) -> NDArray[np.bool_]:
+    """Which answers are right, in the shape of the targets."""
     answer = decide(prediction, kind)
     if answer.shape != targets.shape:
         # NumPy would broadcast (N,) against (N, 1) to N × N comparisons and give a plausible number.
         raise UsageError(f"answers have shape {answer.shape} and targets {targets.shape}; give logits of one "
                          "run in the target's shape (category: with one more axis)")
-    per_example = (len(targets), math.prod(targets.shape[1:]))
-    return np.asarray((answer == targets).reshape(per_example).mean(axis=1), np.float64)
+    return np.asarray(answer == targets)

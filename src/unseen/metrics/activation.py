@@ -29,10 +29,10 @@ def activation_matrix(weights: ArrayLike, rules: ArrayLike, count: int | None = 
     array([[0.75, 0.25],
            [0.  , 1.  ]])
     """
-    tokens, of = read_tokens(weights, rules, count)
-    number = int(of.max()) + 1 if count is None else count
+    number = rule_count(rules) if count is None else count
+    tokens, of = read_tokens(weights, rules, number)
     every = np.bincount(of, minlength=number)
-    check_occurring(every, np.arange(number))
+    refuse_empty(np.flatnonzero(every == 0))
     return sums(tokens, of, number) / every[:, None]
 
 
@@ -42,8 +42,8 @@ def uniform_activation(rules: int, modules: int | None = None) -> Floats:
     >>> uniform_activation(1, 4)
     array([[0.25, 0.25, 0.25, 0.25]])
     """
-    modules = rules if modules is None else modules
-    return np.full((rules, modules), 1 / modules)
+    shape = _shape(rules, modules)
+    return np.full(shape, 1 / shape[1])
 
 
 def collapsed_activation(rules: int, modules: int | None = None) -> Floats:
@@ -53,9 +53,16 @@ def collapsed_activation(rules: int, modules: int | None = None) -> Floats:
     array([[1., 0.],
            [1., 0.]])
     """
-    found = np.zeros((rules, rules if modules is None else modules))
+    found = np.zeros(_shape(rules, modules))
     found[:, 0] = 1
     return found
+
+
+def _shape(rules: int, modules: int | None) -> tuple[int, int]:
+    shape = rules, rules if modules is None else modules
+    if min(shape) < 1:
+        raise UsageError(f"expected at least one rule and one module, got {shape[0]} and {shape[1]}")
+    return shape
 
 
 def sums(values: Array, labels: Ints, count: int) -> Floats:
@@ -100,26 +107,41 @@ def read_prior(pi: ArrayLike | None, rules: int) -> Floats:
     return prior
 
 
-def read_tokens(weights: ArrayLike, rules: ArrayLike, count: int | None = None) -> tuple[Array, Ints]:
+def read_tokens(weights: ArrayLike, rules: ArrayLike, count: int) -> tuple[Array, Ints]:
     """Weights (T, M) and rules (T,) of all tokens, whatever axes they came with; each row is a distribution."""
-    given, of = _numbers(weights, "module weights"), np.asarray(rules)
+    given, of = _numbers(weights, "module weights"), _read_rules(rules)
     if given.ndim < 2 or of.shape != given.shape[:-1]:
         raise UsageError("expected module weights (tokens, M) and the rule of every token (tokens,), got shapes "
                          f"{given.shape} and {of.shape}")
     check_distributions(given, "module weights of every token", "give what multiplies the module outputs, not scores")
-    if of.dtype.kind not in "iu":
-        raise UsageError(f"rules are whole numbers 0 … R − 1, one per token, got {of.dtype}")
-    if of.min() < 0 or (count is not None and of.max() >= count):
-        top = "R − 1" if count is None else count - 1
-        raise UsageError(f"rules are numbered 0 … {top}, got {int(of.min())} … {int(of.max())}")
-    return given.reshape(-1, given.shape[-1]), of.reshape(-1).astype(np.int64, copy=False)
+    if of.max() >= count:
+        raise UsageError(f"rules are numbered 0 … {count - 1}, got {of.min()} … {of.max()}")
+    return given.reshape(-1, given.shape[-1]), of.reshape(-1)
 
 
-def check_occurring(every: Ints, needed: Ints) -> None:
-    """Refuse a rule without tokens; `every` counts the tokens of each rule."""
-    empty = [str(rule) for rule in needed if every[rule] == 0]
-    if empty:
-        named = ", ".join(empty[:5]) + (", …" if len(empty) > 5 else "")
+def rule_count(rules: ArrayLike) -> int:
+    """How many rules there are if they are numbered 0 … the largest."""
+    of = _read_rules(rules)
+    number = int(of.max(initial=-1)) + 1
+    if number > of.size:  # said before anything of that size is made
+        refuse_empty(np.setdiff1d(np.arange(of.size + 1), of))
+    return number
+
+
+def _read_rules(rules: ArrayLike) -> Ints:
+    given = _numbers(rules, "the rule of every token")
+    if given.dtype.kind not in "iu" and given.size:
+        raise UsageError(f"rules are whole numbers 0 … R − 1, one per token, got {given.dtype}")
+    of = given.astype(np.int64, copy=False)
+    if of.min(initial=0) < 0:
+        raise UsageError(f"rules are numbered 0 … R − 1, got {of.min()} … {of.max()}")
+    return of
+
+
+def refuse_empty(rules: Ints) -> None:
+    """An error that names the rules without tokens, if there are any."""
+    if len(rules):
+        named = ", ".join(map(str, rules[:5])) + (", …" if len(rules) > 5 else "")
         raise UsageError(f"no token has rule {named}: its row of the activation matrix is undefined; draw more tokens")
 
 
@@ -131,9 +153,10 @@ def check_distributions(given: Array, what: str, advice: str) -> None:
     if not low >= 0:  # as a NaN is not, either
         found = "NaN" if np.isnan(low) else f"{low:g}"
         raise UsageError(f"expected probabilities in {what}, got {found}; {advice}")
-    off = float(np.abs(given.sum(axis=-1, dtype=np.float64) - 1).max())
-    if not off <= TOLERANCE:
-        raise UsageError(f"{what} must sum to 1 within {TOLERANCE:g}, got a sum that is off by {off:.3g}; {advice}")
+    sums = given.sum(axis=-1, dtype=np.float64).reshape(-1)
+    worst = float(sums[np.abs(sums - 1).argmax()])
+    if not abs(worst - 1) <= TOLERANCE:
+        raise UsageError(f"{what} must sum to 1 within {TOLERANCE:g}, got a sum of {worst:.6g}; {advice}")
 
 
 def _numbers(values: ArrayLike, what: str) -> Array:

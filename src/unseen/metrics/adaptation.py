@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen.errors import UsageError, nearest
-from unseen.metrics.activation import Floats, Ints, check_occurring, read_matrix, read_prior, read_tokens, sums
+from unseen.metrics.activation import Floats, Ints, read_matrix, read_prior, read_tokens, refuse_empty, sums
 from unseen.metrics.alignment import best_map
 from unseen.metrics.demand import demand_partition
 
@@ -55,7 +55,7 @@ def adaptation(
     if callable(activation):
         tried = _sampled(activation, pi, rules, kind, kappa)
     else:
-        tried = _linear(activation, pi, kind, kappa)
+        tried = _linear(activation, pi, rules, kind, kappa)
     target = tried.frequencies @ np.eye(tried.loads.shape[1])[tried.places]
     return (1 if half else 2) * float(distance(target, tried.loads, matched=kind == "matched").mean())
 
@@ -94,20 +94,22 @@ class _Tried(NamedTuple):
     places: Ints
 
 
-def _linear(activation: ArrayLike, pi: ArrayLike | None, kind: Kind, kappa: float) -> _Tried:
+def _linear(activation: ArrayLike, pi: ArrayLike | None, rules: int | None, kind: Kind, kappa: float) -> _Tried:
+    if rules is not None:
+        raise UsageError(f"rules={rules} goes with a sampler; a matrix has a row for each rule")
     if kind in ("sampled", "reference"):
         raise UsageError(f"adaptation of kind {kind!r} needs a sampler, a function p → (weights, rules); "
                          "from a matrix it is 'linear'")
     rows, prior = read_matrix(activation, pi)
     drawn = rule_distributions(prior, kappa)
-    return _Tried(drawn, drawn @ rows, _places(rows, prior))
+    return _Tried(drawn, drawn @ rows, _places(rows, prior, kind))
 
 
 def _sampled(sampler: Sampler, pi: ArrayLike | None, rules: int | None, kind: Kind, kappa: float) -> _Tried:
     if kind == "linear":
         raise UsageError("adaptation of kind 'linear' needs the activation matrix; from a sampler it is 'sampled'")
     number = rules if pi is None else np.size(pi)
-    if number is None:
+    if not number:
         raise UsageError("a sampler does not say how many rules there are: give rules=R or their probabilities pi")
     prior = read_prior(pi, number)
     occurring = np.flatnonzero(prior)
@@ -118,20 +120,27 @@ def _sampled(sampler: Sampler, pi: ArrayLike | None, rules: int | None, kind: Ki
     tokens = counts.sum(axis=1, keepdims=True)
     pooled = counts.sum(axis=0)
     if kind == "matched" or weights.shape[2] < len(occurring):
-        check_occurring(np.bincount(occurring, pooled, len(prior)).astype(np.int64), occurring)
+        refuse_empty(occurring[pooled == 0])
     rows = weights.sum(axis=0) / np.maximum(pooled, 1)[:, None]
     frequencies = drawn[:, occurring] if kind == "reference" else counts / tokens
-    return _Tried(frequencies, weights.sum(axis=1) / tokens, _places(rows, prior[occurring]))
+    return _Tried(frequencies, weights.sum(axis=1) / tokens, _places(rows, prior[occurring], kind))
 
 
 def _counted(drawn: tuple[ArrayLike, ArrayLike], rules: int) -> tuple[Ints, Floats]:
     """The number of tokens of each rule (R,) and the sum of their weights (R, M)."""
+    if not isinstance(drawn, tuple) or len(drawn) != 2:
+        raise UsageError(f"a sampler gives a pair, the weights and the rules of tokens; got {type(drawn).__name__}")
     tokens, of = read_tokens(*drawn, rules)
     return np.bincount(of, minlength=rules), sums(tokens, of, rules)
 
 
-def _places(rows: Floats, prior: Floats) -> Ints:
-    """The module of each rule under the best map; of equally good ones the one nearest to the ideal system's."""
+def _places(rows: Floats, prior: Floats, kind: Kind) -> Ints:
+    """The module of each rule under the best map; of equally good ones the one nearest to the ideal system's.
+
+    Where modules suffice and are compared by rank, any will do.
+    """
+    if rows.shape[1] >= len(rows) and kind != "matched":
+        return np.arange(len(rows))
     gain = prior[:, None] * rows
     gain[np.arange(len(gain)), demand_partition(prior, gain.shape[1])] += PREFERENCE
     return best_map(gain)

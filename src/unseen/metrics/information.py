@@ -12,10 +12,11 @@ from unseen.metrics.activation import (
     Array,
     Floats,
     Ints,
-    check_occurring,
     read_matrix,
     read_prior,
     read_tokens,
+    refuse_empty,
+    rule_count,
 )
 from unseen.metrics.demand import demand
 
@@ -111,9 +112,9 @@ def _shares(weights: ArrayLike, rules: ArrayLike | None, pi: ArrayLike | None) -
     """The tokens (T, M), and how much each counts."""
     given = np.asarray(weights)
     of: Ints | ArrayLike = np.zeros(given.shape[:-1], np.int64) if rules is None else rules
-    number = 1 if rules is None else None if pi is None else np.size(pi)
+    number = 1 if rules is None else rule_count(rules) if pi is None else np.size(pi)
     tokens, label = read_tokens(given, of, number)
-    every = np.bincount(label, minlength=number or 0)
-    prior = read_prior(None if rules is None else pi, len(every))
-    check_occurring(every, np.flatnonzero(prior))
+    every = np.bincount(label, minlength=number)
+    prior = read_prior(None if rules is None else pi, number)
+    refuse_empty(np.flatnonzero((every == 0) & (prior > 0)))
     return tokens, (prior / np.maximum(every, 1))[label]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen.metrics.accuracy import Score
-from unseen.metrics.activation import Floats, Ints, check_occurring, read_prior, read_tokens, sums
+from unseen.metrics.activation import Floats, Ints, read_prior, read_tokens, refuse_empty, rule_count, sums
 from unseen.metrics.adaptation import adaptation
 from unseen.metrics.alignment import alignment
 from unseen.metrics.collapse import collapse_avg, collapse_worst
@@ -58,8 +58,7 @@ def specialization(weights: ArrayLike, rules: ArrayLike, pi: ArrayLike | None = 
     >>> round(found["alignment"].value, 6), round(found["alignment"].standard_error, 3), found["alignment"].n
     (0.15, 0.087, 4)
     """
-    number = int(np.max(rules, initial=0)) + 1 if pi is None else np.size(pi)
-    tally = Tally(number)
+    tally = Tally(rule_count(rules) if pi is None else np.size(pi))
     tally.add(weights, rules)
     return tally.scores(pi)
 
@@ -84,7 +83,9 @@ class Tally:
         """Count some more examples: weights (B, M) or (B, N, M), rules (B,) or (B, N)."""
         tokens, of = read_tokens(weights, rules, self.rules)
         examples, shape = len(np.asarray(rules)), (GROUPS, self.rules, -1)
-        dealt = np.repeat((self.examples + np.arange(examples)) % GROUPS, len(of) // examples) * self.rules + of
+        number = self.examples + np.arange(examples)
+        group = (number + number // GROUPS) % GROUPS  # in turn, a place on in every round: rules may come in turn, too
+        dealt = np.repeat(group, len(of) // examples) * self.rules + of
         self._tokens += np.bincount(dealt, minlength=GROUPS * self.rules).reshape(self._tokens.shape)
         # Weights, and in one more column the entropy of each token, by group and rule.
         self._sums = self._sums + np.concatenate(
@@ -96,7 +97,7 @@ class Tally:
         """The metrics by name, under these rule probabilities (None: uniform)."""
         prior = read_prior(pi, self.rules)
         occurring, groups = np.flatnonzero(prior), min(GROUPS, self.examples)
-        check_occurring(self._tokens.sum(axis=0), occurring)
+        refuse_empty(occurring[self._tokens.sum(axis=0)[occurring] == 0])
         every, added = self._tokens[:groups, occurring, None], self._sums[:groups, occurring]
         whole, rest = added.sum(axis=0), every.sum(axis=0) - every
         values = _measure(whole / every.sum(axis=0), prior[occurring])

@@ -25,7 +25,7 @@ def every_seed(runs: pd.DataFrame, means: pd.DataFrame, references: Mapping[str,
     `runs` has columns model, seed, value, still_learning; `means` has model, mean, low, high; `references` maps a
     label to a value.
     """
-    alt = _altair()
+    alt = load_altair()
     order = list(means["model"])
     colour = alt.Color("model:N", scale=alt.Scale(domain=order, range=list(COLOURS[: len(order)])), legend=None)
     low = min(float(runs["value"].min()), *references.values()) - 0.03
@@ -81,7 +81,8 @@ def _jitter(runs: pd.DataFrame) -> pd.Series:
     return (rank - (count - 1) / 2) / count
 
 
-def _altair() -> Any:
+def load_altair() -> Any:
+    """Altair, or an error that says how to get it."""
     try:
         import altair
     except ImportError:

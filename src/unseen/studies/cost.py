@@ -17,6 +17,7 @@ from torch.utils.flop_counter import flop_registry
 
 from unseen.config import Config
 from unseen.engine.feed import tensors
+from unseen.engine.lengths import typical
 from unseen.errors import UsageError
 from unseen.models.build import parameter_count
 from unseen.spec import Field, Spec
@@ -63,11 +64,11 @@ def cost(cell: Cell, cls: type[nn.Module] | None = None) -> Cost:
     >>> cost(cell)
     Cost(parameters=88601, flops=208560000.0)
     """
-    spec = cell.task.spec
+    spec = typical(cell.task, cell.recipe.batches == "lengths")
     key = (type(cell.model), cell.model.model_dump_json(), spec, cls)
     if key not in _COUNTED:
         try:
-            _COUNTED[key] = _count(build_model(cell.model, spec, 0, cls), spec)
+            _COUNTED[key] = _count(build_model(cell.model, cell.task.spec, 0, cls), spec)
         except UsageError:
             raise
         except Exception:

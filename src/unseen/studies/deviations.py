@@ -71,7 +71,7 @@ def _options(found: Sequence[Entry], full: Sequence[Entry]) -> Iterator[str]:
     wanted_data = {entry.cell.seed: entry.cell.data_seed for entry in full}
     if any(wanted_data.get(entry.cell.seed, entry.cell.data_seed) != entry.cell.data_seed for entry in found):
         yield "training data of other data seeds than in the full study"
-    yield from recipe_deviations(mine.recipe, mine.task.name)
+    yield from recipe_deviations(mine.recipe, mine.task.name, mine.model.name)
 
 
 def _where(places: Sequence[Place], here: Places) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 from torch import nn
 
 from unseen.config import Config, digest
-from unseen.engine.evaluate import conditions
+from unseen.engine.evaluate import examples_drawn
+from unseen.engine.lengths import typical
 from unseen.engine.probe import best_size, sizes, time_sizes
-from unseen.engine.recipe import SPECIALIZATION
 from unseen.spec import Spec
 from unseen.studies.cell import Cell
 from unseen.studies.cost import BACKWARD, cost
@@ -105,9 +105,7 @@ class Rates:
         rate = self._rate(kind_of(cell, self._cls))
         step = rate.step(members)
         validated = _drawn(task, task.validation, recipe.validation_examples)
-        evaluated = SELECTIONS * (sum(_drawn(task, c, cell.evaluation.examples)
-                                      for c in conditions(task, cell.evaluation))
-                                  + cell.evaluation.activation_examples * (SPECIALIZATION in cell.evaluation.analyses))
+        evaluated = SELECTIONS * examples_drawn(task, cell.evaluation)
         passed = math.ceil(recipe.steps / recipe.validate_every) * validated + evaluated
         each = recipe.steps * step + passed * step / recipe.batch / (1 + BACKWARD)
         trained = task.size("train") or recipe.steps * recipe.batch
@@ -148,7 +146,7 @@ _KINDS: dict[tuple[type[Config], str, Spec, int, type[nn.Module] | None], Kind] 
 
 def kind_of(cell: Cell, cls: type[nn.Module] | None = None) -> Kind:
     """The kind of a cell's steps, made once for each."""
-    spec, batch = cell.task.spec, cell.recipe.batch
+    spec, batch = typical(cell.task, cell.recipe.batches == "lengths"), cell.recipe.batch
     key = (type(cell.model), cell.model.model_dump_json(), spec, batch, cls)
     if key not in _KINDS:
         _KINDS[key] = Kind(digest([cell.model.identity(), asdict(spec), batch]), cell.model.name, cost(cell, cls).flops)

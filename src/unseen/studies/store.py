@@ -370,9 +370,13 @@ class Store:
                                "FROM cells ORDER BY seed, data_seed, id")
 
     def curves(self) -> pd.DataFrame:
-        """One row per point of a learning curve."""
+        """One row per point of a learning curve, with the place of its cell in the study."""
         with self._snapshot():
-            return curves_table(self._sealed("curves", "cell, step, condition, metric"), self.entries())
+            return curves_table(self.points(), self.entries())
+
+    def points(self) -> pd.DataFrame:
+        """The same points by the id of their cell alone, for those who know its place: a study may have millions."""
+        return self._sealed("curves", "cell, step, condition, metric")
 
     def spans(self) -> pd.DataFrame:
         """One row per cell and slice: the steps done in it, what they took, and where."""

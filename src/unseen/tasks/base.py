@@ -164,7 +164,7 @@ class Task(Config):
         raise NotImplementedError
 
     def schedule(self) -> Array | None:
-        """How many places of its stream each example of the (finite) training set fills, the same for every data seed.
+        """How many places of the first stream each example of the (finite) training set fills, for every data seed.
 
         With it, batches of examples of one length have the same shapes in all runs. None: all are of one length, or
         nobody needs to know.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build
 from unseen.models.layers.tape import Tape
+from unseen.models.rules.attention import look
+from unseen.models.rules.counts import RNNSizes
 
 MODELS = ("rules-mlp", "rules-mha", "rules-rnn")
 
@@ -150,8 +153,6 @@ def test_a_token_does_not_attend_to_itself(gating: str) -> None:
     looking = sizes.modules * sizes.heads * sizes.head
     code = torch.randn(10 * 3, sizes.encoded)
     projected = module._project(code).detach().view(-1, 10, 3)
-    from unseen.models.rules.attention import look
-
     changed = projected.clone()
     changed[looking : 3 * looking, 4] = 7.0
     before, after = look(projected, sizes.modules, sizes.heads), look(changed, sizes.modules, sizes.heads)
@@ -195,6 +196,25 @@ def test_evaluation_and_training_give_the_same_bits() -> None:
             assert torch.equal(silent, module(inputs))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_what_a_step_keeps_is_let_go_at_once(name: str) -> None:
+    """Without a cycle for the collector of garbage to find: it would come too late."""
+    module, inputs = made(name), drawn(name)
+    module(inputs)  # constants are made once and stay
+    gc.collect()
+    gc.disable()
+    try:
+        before = tensors()
+        torch.autograd.grad(module(inputs).sum(), list(module.parameters()))
+        assert tensors() == before
+    finally:
+        gc.enable()
+
+
+def tensors() -> int:
+    return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
+
+
 def test_foreign_specs_are_refused() -> None:
     for name, other in (("rules-mlp", "rules-rnn"), ("rules-rnn", "rules-mlp"), ("rules-mha", "rules-rnn")):
         with pytest.raises(UsageError) as error:
@@ -213,8 +233,6 @@ def test_second_derivatives_are_refused(name: str) -> None:
 
 def test_a_whole_state_is_as_wide_as_without_gating() -> None:
     """C5: matched by parameters, the state that modules share shrinks with their number."""
-    from unseen.models.rules.counts import RNNSizes
-
     widths = {state: [RNNSizes(gating="truth", rules=rules, width=32, state=state).inner for rules in (2, 32)]
               for state in ("matched", "whole")}
     assert widths == {"matched": [91, 15], "whole": [128, 128]}

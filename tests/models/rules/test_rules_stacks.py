@@ -10,6 +10,7 @@ from rules_cases import ALL, VARIANTS, named, spec
 from stacks import Members
 
 from unseen.models import options
+from unseen.spec import Spec, Stream
 
 EVERYONE = list(range(16))
 GROUPS = [[0], [9], [15], [3, 9], [5, 11, 9, 2, 15]]
@@ -43,6 +44,15 @@ def test_odd_shapes(case: Case, rules: int, batch: int, width: int) -> None:
     name, given = case
     members = Members(options(name, **{"width": width, **given}), spec(name, rules, "real"), batch, count=5)
     same_bits(members, [0, 1, 2, 3, 4], [[0], [4], [3, 1]])
+
+
+@pytest.mark.parametrize("case", ALL[4:], ids=named)
+def test_one_token(case: Case) -> None:
+    """Of one example: every product has a single row."""
+    name, given = case
+    several = spec(name, 4, "real")
+    one = Spec((Stream("tokens", 1),), several.inputs, several.target)
+    same_bits(Members(options(name, width=8, **given), one, 1, count=5), [0, 1, 2, 3, 4], [[0], [4], [3, 1]])
 
 
 @pytest.mark.parametrize("case", ALL, ids=named)

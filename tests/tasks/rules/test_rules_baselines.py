@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unseen.tasks import task
+from unseen.tasks.rules import Coefficients
 from unseen.tasks.verify.baselines import baselines
 from unseen.tasks.verify.regressions import regressions
 
@@ -26,6 +27,6 @@ def test_ceilings_are_what_the_baselines_reach(name: str, rules: int, condition:
 
 def test_rules_that_cancel_leave_nothing() -> None:
     made = task("rules/mlp", rules=2)
-    opposite = made.parameters.alpha * 0 + 1, np.array([-1.0, 1.0])
-    made.__dict__["parameters"] = type(made.parameters)(opposite[1], opposite[1])
+    signs = np.array([-1.0, 1.0])
+    made.__dict__["parameters"] = Coefficients(signs, signs)
     assert made.ceilings("iid") == pytest.approx({"single-feature": 0.5, "bag-of-tokens": 0.5})

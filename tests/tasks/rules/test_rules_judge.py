@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +101,10 @@ def parameters(line: dict[str, Any], **changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("line", "message"), [
-    ("[1, 2]", "expected a JSON object with the key process"),
+    ("[1, 2]", "expected one JSON object per line"),
+    (MLP | {"process": "MLP"}, "'process' must be mlp, mha or rnn; got 'MLP'"),
     ("{", "expected one JSON object per line"),
-    (without(MLP, "process"), "with the key process: mlp, mha or rnn"),
+    (without(MLP, "process"), "'process' must be mlp, mha or rnn; got None"),
     (without(MLP, "parameters"), "an object 'parameters'"),
     (without(MLP, "x"), "'x' is missing"),
     (without(without(MLP, "y_regression"), "y_classification"), "expected 'y_regression', 'y_classification' or both"),
@@ -126,11 +128,16 @@ def parameters(line: dict[str, Any], **changed: Any) -> dict[str, Any]:
     (RNN | {"y_regression": [[1.0, 2.0]]}, r"expected \(3, 4\) or \(3,\) or \(3, 1\)"),
 ])
 def test_malformed_lines_are_named(tmp_path: Path, line: dict[str, Any] | str, message: str) -> None:
-    process = line.get("process", "mlp") if isinstance(line, dict) else "mlp"
+    process = line.get("process", "mlp").lower() if isinstance(line, dict) else "mlp"
     good = {"mlp": MLP, "mha": MHA1, "rnn": RNN}[process]
-    text = json.dumps(good) + "\n" + (line if isinstance(line, str) else json.dumps(line)) + "\n"
-    with pytest.raises(CheckFailed, match=f"examples.jsonl, line 2: .*{message}"):
-        judge(tmp_path, text, f"rules/{process}")
+    wrong = {key: np.subtract(1, value).tolist() for key, value in good.items() if key == "y_classification"}
+    lines = [good, line, good | wrong]
+    text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines)
+    found = judge(tmp_path, text, f"rules/{process}")
+    malformed, other = found.mismatches  # what comes after is judged, too
+    assert (found.examples, malformed.line, malformed.what, malformed.given) == (3, 2, "the line", "no example")
+    assert re.search(message, malformed.expected)
+    assert (other.line, other.what[:16]) == (3, "y_classification")
 
 
 def test_rows_orders_read_outs_and_columns_are_read(tmp_path: Path) -> None:
@@ -148,8 +155,8 @@ def test_rows_orders_read_outs_and_columns_are_read(tmp_path: Path) -> None:
 
 
 def test_classes_need_the_read_out(tmp_path: Path) -> None:
-    with pytest.raises(CheckFailed, match="line 1: 'w' is missing"):
-        judge(tmp_path, [RNN | {"parameters": without(RNN["parameters"], "w")}])
+    found = judge(tmp_path, [RNN | {"parameters": without(RNN["parameters"], "w")}])
+    assert found.mismatches[0].expected == "'w' is missing; classes are read out with it"
 
 
 def test_preset_paper_reads_search_2_to_the_letter(tmp_path: Path) -> None:
@@ -157,13 +164,13 @@ def test_preset_paper_reads_search_2_to_the_letter(tmp_path: Path) -> None:
     assert not clean.mismatches and paper.mismatches
 
 
-def test_lines_of_other_processes_are_left_out(tmp_path: Path) -> None:
-    mixed = [MLP, MHA1, RNN, MHA2]
-    found = judge(tmp_path, mixed, "rules/mha")
-    assert (found.examples, found.note) == (2, "; lines of mlp, rnn left out")
-    with pytest.raises(CheckFailed, match="no line of the file is an example of rnn; it has mlp"):
-        judge(tmp_path, [MLP], "rules/rnn")
-    with pytest.raises(CheckFailed, match="it is empty"):
+def test_what_was_read_is_said(tmp_path: Path) -> None:
+    for name in ("rules/mlp", "rules/mha", "rules/rnn"):
+        found = judge(tmp_path, [MLP, MHA1, RNN, MHA2], name)
+        assert (found.examples, found.mismatches, found.note) == (4, (), "; 2 of mha, 1 of mlp, 1 of rnn")
+    extra = judge(tmp_path, [MLP | {"note": "x"}, without(MLP, "y_classification") | {"y_clasification": 0}, RNN])
+    assert extra.note == "; 2 of mlp, 1 of rnn; not read: note, y_clasification" and not extra.mismatches
+    with pytest.raises(CheckFailed, match="line 1: the file is empty"):
         judge(tmp_path, "", "rules/rnn")
     with pytest.raises(UsageError, match="carry their own parameters"):
         task("rules/mlp").judge(tmp_path / "x", mapping=tmp_path / "y")
@@ -183,7 +190,8 @@ def test_our_own_examples_pass(tmp_path: Path) -> None:
 def test_command_names_line_and_answer(tmp_path: Path) -> None:
     file = tmp_path / "mlp.jsonl"
     file.write_text(json.dumps(MLP) + "\n" + json.dumps(MLP | {"y_regression": 5.0}) + "\n")
-    result = CliRunner().invoke(app, ["verify", "rules/mlp", "--data", str(file)])
-    assert result.exit_code != 0
-    assert "line 2: y_regression is 5, rules/mlp says" in result.output
-    assert "1 of 2 answers agree" in result.output
+    for name in ("rules/mlp", "rules"):
+        result = CliRunner().invoke(app, ["verify", name, "--data", str(file)])
+        assert result.exit_code != 0
+        assert result.output.count("line 2: y_regression is 5, rules says") == 1
+        assert "1 of 2 answers agree with rules; 2 of mlp" in result.output

@@ -23,6 +23,7 @@ ZERO_LOSSES = {
     32: (1.0794, 0.9070, 0.9533, 1.1321, 0.9741),
 }
 """Mean absolute answers of the authors' five tasks of rules/mlp and rules/mha, by the number of rules."""
+MEANS = {2: 1.325, 4: 1.204, 8: 1.051, 16: 1.042, 32: 1.009}
 
 
 @pytest.mark.parametrize("process", ["mlp", "mha"])
@@ -31,6 +32,7 @@ def test_zero_predictor_of_the_authors_tasks(process: str, rules: int) -> None:
     found = [task(f"rules/{process}", rules=rules, task_seed=seed, setting="regression").zero_loss("iid")
              for seed in range(5)]
     np.testing.assert_allclose(found, ZERO_LOSSES[rules], atol=5e-5)
+    assert np.mean(found) == pytest.approx(MEANS[rules], abs=6e-4)
 
 
 def test_coefficients_are_drawn_one_after_the_other() -> None:

@@ -67,6 +67,9 @@ def test_small_rnn_prints_everything_that_is_needed() -> None:
     text = made.describe(made.sample("train", 1), 0)
     assert all(said in text for said in ("the last 2 states · A[rule]", "w = ", "all numbers"))
     assert "dimension" not in text
+    single = task("rules/rnn", dimension=1, length=2, rules=1)
+    alone = float(single.parameters.A[0, 0, 0, 0])
+    assert f"rule 0: A = [[{alone:.3f}]], B = [[" in single.describe(single.sample("train", 1), 0)
 
 
 @pytest.mark.parametrize("name", ["rules/mlp", "rules/mha", "rules/rnn"])

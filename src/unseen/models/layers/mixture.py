@@ -111,7 +111,7 @@ class _Mixture(torch.autograd.Function):
         if score is not None:
             d_scores = d_weights.mul_(weights)
             d_scores.addcmul_(weights, d_scores.sum(1, keepdim=True), value=-1)
-            d_score = _weighed(d_scores, hidden).view(score.shape)
+            d_score = (d_scores[:, :, None] @ hidden.mT).view(score.shape)
             d_score_bias = d_scores.sum(-1).view(score.shape[:-1])
             d_hidden.addcmul_(score.reshape(-1, modules, units, 1), d_scores[:, :, None])
         elif ctx.gated:
@@ -138,10 +138,3 @@ class _Mixture(torch.autograd.Function):
 def _flat(x: Tensor) -> Tensor:
     """All leading axes as one, for a batched product."""
     return x.reshape(-1, *x.shape[-2:])
-
-
-def _weighed(weights: Tensor, hidden: Tensor) -> Tensor:
-    """Σ_t weights · hidden: (…, modules, T), (…, modules, units, T) → (…, modules, 1, units)."""
-    if hidden.shape[-2] == 1:  # a product with a single column rounds by its own rule (see `affine`)
-        return (weights[..., None, :] * hidden).sum(-1)
-    return weights[..., None, :] @ hidden.mT

@@ -87,26 +87,31 @@ class Chosen(Dense):
 class Scored:
     """`weight` as in `Dense`; `score` (2, gates, modules, width) reads the ReLU of the input's and the state's part.
 
-    The weights, softmax of the scores, are written into `made`, (N, modules, B).
+    The weights, softmax of the scores, are written into `made`, (N, modules, B). It goes gate by gate and part by part,
+    so that what is worked on stays in the cache; on the way back the parts are computed again rather than kept.
     """
 
     def __init__(self, weight: Tensor, score: Tensor, made: Tensor, inputs: int) -> None:
-        self.made, self.weight, self.score = made, weight.flatten(1), score
-        self.parts = slice(inputs), slice(inputs, inputs + score.shape[-1])
-        self.bias = slice(inputs + score.shape[-1], len(weight))
+        state = inputs + score.shape[-1]
+        self.made, self.weight, self.score = made, weight.flatten(2), score
+        self.parts, self.bias = (slice(inputs), slice(inputs, state)), slice(state, len(weight))
+        self.room = weight.new_empty(2, *score.shape[2:], made.shape[-1])
 
     @property
     def gradients(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
         return self.d_weight, None, self.d_score
 
     def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
-        parts = self._products(row)
-        torch.add(*parts, out=gates)
-        for bias in self.weight[self.bias]:
-            gates.view(len(bias), -1).add_(bias[:, None])
-        *_, modules, width, batch = parts.relu_().shape
-        scores = self.score.reshape(-1, 1, width) @ parts.view(-1, width, batch)
-        torch.softmax(scores.view(-1, modules, batch).sum(0), 0, out=self.made[step])
+        scores = torch.zeros_like(self.made[step])[:, None]
+        for gate, drive in enumerate(gates):
+            for part, product in zip(self.parts, self.room, strict=True):
+                torch.mm(self.weight[part, gate].mT, row[part], out=product.view(-1, row.shape[-1]))
+            torch.add(*self.room, out=drive)
+            for bias in self.weight[self.bias, gate]:
+                drive.view(-1, row.shape[-1]).add_(bias[:, None])
+            for score, product in zip(self.score[:, gate], self.room.relu_(), strict=True):
+                scores.baddbmm_(score[:, None], product)
+        torch.softmax(scores[:, 0], 0, out=self.made[step])
 
     def weights(self, step: int) -> Tensor | None:
         return self.made[step]
@@ -116,26 +121,21 @@ class Scored:
 
     def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
         assert d_weights is not None  # scored modules are always mixed
-        # The parts are computed again: to keep them would take twice the memory of everything else.
-        weights, parts = self.made[step], self._products(row).relu_()
-        *_, width, batch = parts.shape
+        weights, d_row, product = self.made[step], torch.zeros_like(row), self.room[0]
         d_scores = weights * d_weights
-        d_scores.addcmul_(weights, d_scores.sum(0), value=-1)
-        each = d_scores[:, None].expand(2 * len(d_gates), -1, -1, -1).reshape(-1, 1, batch)
-        self.d_score += (each @ parts.view(-1, width, batch).mT).view(self.score.shape)
-        # What the scores hand back to the parts, where ReLU let it through, and what the gates hand back.
-        d_parts = torch.ops.aten.threshold_backward(self.score[..., None].expand(parts.shape), parts, 0)
-        torch.addcmul(d_gates, d_parts, d_scores[:, None], out=d_parts)
-        d_row = torch.empty_like(row)
-        for rows, d_part in zip(self.parts, d_parts.view(2, -1, batch), strict=True):
-            self.d_weight[rows].addmm_(row[rows], d_part.mT)
-            torch.mm(self.weight[rows], d_part, out=d_row[rows])
-        self.d_weight[self.bias] += d_gates.sum(-1).flatten()
+        d_scores = d_scores.addcmul_(weights, d_scores.sum(0), value=-1)[:, None]
+        flat = product.view(-1, row.shape[-1])
+        for gate, d_drive in enumerate(d_gates):
+            for part, score, d_score in zip(self.parts, self.score[:, gate], self.d_score[:, gate], strict=True):
+                weight = self.weight[part, gate]
+                torch.mm(weight.mT, row[part], out=flat).relu_()
+                d_score[:, None].baddbmm_(d_scores, product.mT)
+                # What the score hands back, where ReLU let it through, and what the gate hands back.
+                seen = score[..., None].expand_as(product)
+                torch.ops.aten.threshold_backward.grad_input(seen, product, 0, grad_input=product)
+                torch.addcmul(d_drive, product, d_scores, out=product)
+                self.d_weight[part, gate].addmm_(row[part], flat.mT)
+                d_row[part].addmm_(weight, flat)
+        for d_bias in self.d_weight[self.bias]:
+            d_bias += d_gates.sum(-1).flatten(1)
         return d_row
-
-    def _products(self, row: Tensor) -> Tensor:
-        """weight · input and weight · state: (2, gates, modules, width, B)."""
-        parts = row.new_empty(*self.score.shape, row.shape[-1])
-        for rows, part in zip(self.parts, parts.view(2, -1, row.shape[-1]), strict=True):
-            torch.mm(self.weight[rows].mT, row[rows], out=part)
-        return parts

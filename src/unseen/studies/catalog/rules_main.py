@@ -19,10 +19,11 @@ _SMOKE: dict[str, Any] = {"recipe": {"steps": 50, "learning_rate": 1e-3, "valida
                           "evaluation": {"examples": 250, "activation_examples": 500, "adaptation_examples": 10}}
 _MINI: dict[str, dict[str, Any]] = {
     "mlp": {"rules": (2, 8, 32), "task_seeds": range(5), "recipe": {"steps": 5_000}},
-    "mha": {"rules": (2, 8), "task_seeds": range(3), "recipe": {"steps": 5_000, "batch": 64}},
-    "rnn": {"rules": (2, 8), "task_seeds": range(3), "recipe": {"steps": 6_000, "batch": 32}},
+    "mha": {"rules": (2,), "task_seeds": range(3), "recipe": {"steps": 5_000, "batch": 64}},
+    "rnn": {"rules": (2,), "task_seeds": range(3), "recipe": {"steps": 6_000, "batch": 32}},
 }
-"""As pilots needed them to level off, at ten times the published learning rate."""
+"""At ten times the published learning rate. MLPs level off; attention and recurrent models get far above chance and
+still rise at the end, and with 8 rules they would be nowhere in this time."""
 
 
 def grids(scale: str) -> list[Grid]:

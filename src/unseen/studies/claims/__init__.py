@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _RETRIEVAL = "unseen.studies.claims.retrieval"
 _RULES = "unseen.studies.claims.rules"
+_CTL = "unseen.studies.claims.ctl"
 
 CLAIMS: Registry[Claim] = Registry(
     "claim",
@@ -39,6 +40,15 @@ CLAIMS: Registry[Claim] = Registry(
         "rules/F7": (f"{_RULES}:F7", "what specializes better learns faster"),
         "rules/F8": (f"{_RULES}:F8", "errors in and out of distribution go together"),
         "rules/F9": (f"{_RULES}:F9", "the last and the best weights hardly differ"),
+        "ctl/K1": (f"{_CTL}:K1", "all three models learn A and R in distribution"),
+        "ctl/K2": (f"{_CTL}:K2", "only the Bi-LSTM is nearly perfect on unseen transitions"),
+        "ctl/K3": (f"{_CTL}:K3", "A is harder than R for NDR and Transformer"),
+        "ctl/K4": (f"{_CTL}:K4", "on R success depends on the seed"),
+        "ctl/K5": (f"{_CTL}:K5", "on S accuracy grows with bridge functions and shared symbols"),
+        "ctl/K6": (f"{_CTL}:K6", "runs that fail represent one symbol differently for each group"),
+        "ctl/K7": (f"{_CTL}:K7", "the cluster of a function's output predicts what may follow"),
+        "ctl/table1": (f"{_CTL}:TABLE1_VALUES", "the accuracies of table 1"),
+        "ctl/lengths": (f"{_CTL}:LENGTHS", "Bi-LSTM and NDR compose more functions than they were trained on"),
         "rules/votes": (f"{_RULES}:VOTE_VALUES", "the printed shares of votes"),
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import pandas as pd
 
@@ -82,7 +83,7 @@ def judge(claim: Claim, records: pd.DataFrame, runs: pd.DataFrame | None = None,
     `curves` reads the learning curves, should the claim need them. The same records, in any order, give the same
     verdict.
     """
-    tables = Tables(records, records.drop_duplicates("cell") if runs is None else runs, curves)
+    tables = Tables(records, records.drop_duplicates("cell") if runs is None else runs, cache(curves))
     found = _judge(claim, tables)
     rest = _without(claim, tables.runs)
     return found if rest is None else replace(found, again=_judge(claim, replace(tables, runs=rest)))

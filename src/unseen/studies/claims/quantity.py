@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from unseen.randomness import Draws
-from unseen.stats import Estimate, bootstrap, clustered
+from unseen.stats import Estimate, bootstrap, clustered, wilson
 from unseen.studies.claims.evidence import Evidence, Group
 
 Floats = NDArray[np.float64]
@@ -80,6 +80,9 @@ POOLED = Statistic("", _weighted, lambda means, n: means[..., 0] / means[..., 1]
 """The mean over all examples of all runs, so that a run with more of them weighs more."""
 OVERALL = Statistic("", _totals, lambda means, n: means[..., 0] / means[..., 1], linear=True)
 """The mean over all runs, however many of them a draw has."""
+SHARE = Statistic("share of seeds with ", _averages, lambda means, n: means[..., 0], linear=True)
+"""The share of draws that have something (1 or 0), of one group: with Wilson's interval, since none of five resampled
+is always none of five."""
 CORRELATION = Statistic("correlation of ", _products, _pearson)
 """Pearson's r of the level of a factor and the value there, over all levels of all runs."""
 
@@ -151,6 +154,9 @@ class Quantity:
             return self._combined([term[draws].mean(axis=-2) for term in sample.terms], sample.size)
 
         every = np.arange(sample.size, dtype=np.float64)
+        if self.statistic is SHARE:
+            share = float(measure(every))
+            return Estimate(share, wilson(round(share * sample.size), sample.size, covers=covers))
         if sample.clusters:
             return clustered(every, sample.clusters, measure, generator=generator, covers=covers)
         return Estimate(float(measure(every)), bootstrap(every, measure, generator=generator, covers=covers))

@@ -30,16 +30,19 @@ _DIGITS = 12
 
 
 def columns(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs of the family, with the place of their number of rules among those of the architecture (`reach`) and
-    the number of experiments in the table, each of which has a vote."""
+    """The runs of the family, with the place of their number of rules among those of the architecture (`reach`; if it
+    has one number only, among those of all) and the number of experiments in the table, each of which has a vote."""
     runs = runs[runs["task"].str.startswith("rules/")]
     if not set(NEEDED) <= set(runs):
         return runs.iloc[:0].assign(reach="")
     runs = runs[runs["gating"].isin(GATINGS)]
     search = runs["search"].map(lambda one: "" if pd.isna(one) else f"search {int(one)}") if "search" in runs else ""
     runs = runs.assign(architecture=runs["task"].str.removeprefix("rules/"), search=search)
-    number, by = runs["rules"].astype(int), runs.groupby("architecture")["rules"]
-    reach = np.select([number == by.transform("max"), number == by.transform("min")], [MOST, FEWEST], "between")
+    number = runs["rules"].astype(int)
+    most, fewest = (number.groupby(runs["architecture"]).transform(end) for end in ("max", "min"))
+    single = most == fewest
+    most, fewest = most.mask(single, number.max()), fewest.mask(single, number.min())
+    reach = np.select([number == most, number == fewest], [MOST, FEWEST], "between")
     return runs.assign(reach=reach, experiments=len(runs[list(EXPERIMENT)].drop_duplicates()))
 
 
@@ -111,8 +114,9 @@ def _random(metric: str, rules: int) -> float:
 
 def speeds(tables: Tables) -> pd.DataFrame:
     """`error during training`: the mean of the logged curve, the untrained network left out."""
-    whole, points = _whole(tables), tables.curves()
-    if not len(whole) or not len(points):
+    whole = _whole(tables)
+    points = tables.curves() if len(whole) else whole
+    if not len(points):
         return _stacked({})
     points = points[(points["step"] > 0) & (points["condition"] == "iid")].drop_duplicates(["cell", "step", "metric"])
     mean = points.groupby(["cell", "metric"])["value"].mean().unstack().reindex(columns=["accuracy", "loss"])

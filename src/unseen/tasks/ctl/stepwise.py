@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from unseen.errors import UsageError
-from unseen.randomness import Draws, Floats, _log
+from unseen.randomness import Draws, Floats, portable_log
 from unseen.tasks.ctl.ranks import Ranks, Walks
 from unseen.tasks.ctl.subsets import Numbers, number_type
 
@@ -53,7 +53,7 @@ def draw_different(ranks: Ranks, draws: Draws, count: int, length: int, banned: 
     if 2 * (count + len(banned)) > total:
         numbers = np.setdiff1d(np.arange(total), banned)
         uniform = draws.uniform(len(numbers)) + 2.0**-54  # never zero
-        keys = _log(uniform) / probabilities(ranks, ranks.unrank(numbers, length))
+        keys = portable_log(uniform) / probabilities(ranks, ranks.unrank(numbers, length))
         return numbers[np.argsort(-keys, kind="stable")[:count]]
     found = np.empty(0, number_type(total))
     while len(found) < count:

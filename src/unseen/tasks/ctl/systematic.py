@@ -146,7 +146,7 @@ class Systematic(Lookup):
         available = {length: ranks.total(length) for length in lengths}
         take = allocate(available, self.ood_size, 1)
         if sum(take.values()) < self.ood_size and (self.on_shortage == "error" or not sum(take.values())):
-            raise shortage(f"ood/{name}", available, take, self.ood_size)
+            raise shortage(f"ood/{name}", available, take, self.ood_size, or_all=True)
         testing = ranks is self._test
         unseen = new_in_testing(self.actual_world) if testing else ()
         rule = grammar.fault_in_testing if testing else grammar.fault_in_training

@@ -67,7 +67,7 @@ def make_training(
     counts = allocate(available, wanted, 0.5)
     short = sum(counts.values()) < wanted
     if short and (not amounts.take_all or sum(counts.values()) <= amounts.iid):
-        raise shortage("train and iid", exact, counts, wanted, ", half of each length at most")
+        raise shortage("train and iid", exact, counts, wanted, ", half of each length at most", or_all=True)
     pool = Pool(train, counts, amounts.iid, amounts.sampling, inside=False, banned={})
     held, left, banned = pool.split(dealt, drawn_by)
     return Lot(train, left, amounts.sampling, listed, banned), held

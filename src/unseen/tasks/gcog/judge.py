@@ -16,7 +16,7 @@ from unseen.tasks.base import Judgement, Mismatch
 from unseen.tasks.gcog.schema import Schema
 from unseen.tasks.gcog.solver import Ties, Unanswerable, solve
 from unseen.tasks.gcog.tree import Ask, Branch, Named, Thing, Tree, levels
-from unseen.tasks.retrieval.text import read_lines
+from unseen.tasks.text import read_lines
 
 
 def judge_file(path: Path, schema: Schema, ties: Ties) -> Judgement:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from unseen.errors import CheckFailed
 from unseen.tasks.base import Examples
-from unseen.tasks.retrieval.text import read_lines
+from unseen.tasks.text import read_lines
 
 _QUERY = re.compile(rb"query\thave you seen ([0-9]{1,9})(?: and ([0-9]{1,9}))?")
 _ANSWERS = {b"answer\tyes": 1, b"answer\tno": 0}

@@ -8,7 +8,7 @@ from pathlib import Path
 from unseen.errors import UsageError
 from unseen.tasks.retrieval.mapping import PAIRS, Table, query_fault, use_fault
 from unseen.tasks.retrieval.pairs import Pair
-from unseen.tasks.retrieval.text import read_lines
+from unseen.tasks.text import read_lines
 
 _LINE = re.compile(r"([0-9]{1,9})((?:\t[0-9]{1,9} [0-9]{1,9})+)")
 

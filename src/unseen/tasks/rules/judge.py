@@ -7,11 +7,13 @@
 and "y_regression", "y_classification" or both, with an answer for each rule in "c" (the regression of rnn: the state,
 or the read-out s · w). A line may hold a batch: one more axis in front of x, c and the answers. Search 2 has 6 numbers
 in place of 4; a token's numbers may stand in one row, R · 4 or R · 6. A of order k is [R][k][D][D]. Rules count from 0.
+Other keys are not read, which is said.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,38 +24,38 @@ from numpy.typing import NDArray
 
 from unseen.errors import CheckFailed
 from unseen.tasks.base import Judgement, Mismatch
-from unseen.tasks.retrieval.text import read_lines
 from unseen.tasks.rules.solver import classes, solve_mha, solve_mlp, solve_rnn
+from unseen.tasks.text import read_lines
 
 Array = NDArray[Any]
 Line = dict[str, Any]
 Shape = tuple[int, ...]
 
+_KEYS = {"process", "search", "parameters", "x", "c", "y_regression", "y_classification"}
 _TOLERANCE = 1e-5
 
 
-def judge_file(path: Path, process: str, nearest: bool = True) -> Judgement:
-    """Compare every answer in the lines of one process; lines of the others are left out, which is said.
+def judge_file(path: Path, nearest: bool = True) -> Judgement:
+    """Compare every answer in a file; lines may be of different processes.
 
-    What is counted are lines: a batch counts as one, and all of it must be right.
+    What is counted are lines: a batch counts as one, and all of it must be right. A line that can't be read is wrong.
     """
+    lines = read_lines(path)
+    if not lines:
+        raise CheckFailed(f"{path}, line 1: the file is empty")
     mismatches: list[Mismatch] = []
-    judged, others = 0, set[str]()
-    for number, text in enumerate(read_lines(path), 1):
+    judged, unread = Counter[str](), set[str]()
+    for number, text in enumerate(lines, 1):
         try:
             line = _parse(text)
-            if line["process"] == process:
-                mismatches += [replace(wrong, line=number) for wrong in _judge(line, nearest)]
-                judged += 1
-            else:
-                others.add(line["process"])
+            mismatches += [replace(wrong, line=number) for wrong in _judge(line, nearest)]
+            judged[line["process"]] += 1
+            unread |= line.keys() - _KEYS
         except ValueError as error:
-            raise CheckFailed(f"{path}, line {number}: {error}") from None
-    if not judged:
-        there = f"it has {', '.join(sorted(others))}" if others else "it is empty"
-        raise CheckFailed(f"{path}: no line of the file is an example of {process}; {there}")
-    note = f"; lines of {', '.join(sorted(others))} left out" if others else ""
-    return Judgement(judged, tuple(mismatches), note)
+            mismatches.append(Mismatch(number, "no example", str(error), "the line"))
+    notes = [", ".join(f"{count} of {process}" for process, count in sorted(judged.items()))] if judged else []
+    notes += [f"not read: {', '.join(sorted(unread))}"] if unread else []
+    return Judgement(len(lines), tuple(mismatches), "".join(f"; {note}" for note in notes))
 
 
 def _parse(text: bytes) -> Line:
@@ -61,8 +63,10 @@ def _parse(text: bytes) -> Line:
         found = json.loads(text)
     except (ValueError, RecursionError):
         raise ValueError("expected one JSON object per line") from None
-    if not isinstance(found, dict) or found.get("process") not in ("mlp", "mha", "rnn"):
-        raise ValueError("expected a JSON object with the key process: mlp, mha or rnn")
+    if not isinstance(found, dict):
+        raise ValueError("expected one JSON object per line")
+    if found.get("process") not in ("mlp", "mha", "rnn"):
+        raise ValueError(f"'process' must be mlp, mha or rnn; got {found.get('process')!r}")
     if not isinstance(found.get("parameters"), dict):
         raise ValueError("expected an object 'parameters' with the numbers of the rules")
     return found

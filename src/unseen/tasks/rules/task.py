@@ -29,13 +29,14 @@ class Rules(Task):
     """Normal numbers and a rule, per example or per token; the answer is what the rule makes of the numbers.
 
     `setting` asks for that number (regression) or for its sign (classification: 1 if it is ≥ 0). Both settings and
-    both presets draw the same inputs. `task_seed` draws the rules as the authors did; theirs are 0 … 4. `prior` says
-    how often each rule occurs: uniform, zipf(s), dirichlet(kappa, seed) or a list of probabilities. Out of distribution
-    inputs are multiplied by `amplitude`; answers scale with them, so no class changes.
+    both presets train on the same inputs. `task_seed` draws the rules as the authors did; theirs are 0 … 4. `prior`
+    says how often each rule occurs: uniform, zipf(s), dirichlet(kappa, seed) or a list of probabilities. Out of
+    distribution inputs are multiplied by `amplitude`; answers scale with them, so no class changes.
     """
 
     instance: ClassVar[frozenset[str]] = frozenset({"task_seed"})
     readings: ClassVar[frozenset[str]] = frozenset({"preset", "setting", "amplitude", "radius", "nearest", "target"})
+    alike: ClassVar[bool] = True  # foreign examples say which process they are of
     process: ClassVar[Process]
 
     preset: PresetName = "clean"
@@ -117,7 +118,7 @@ class Rules(Task):
     def judge(self, path: Path, **companions: Path) -> Judgement:
         if companions:
             raise UsageError(f"{self.name}: examples carry their own parameters; leave {', '.join(companions)} away")
-        return judge_file(path, self.process, nearest=self.choices.nearest)
+        return judge_file(path, nearest=self.choices.nearest)
 
     def shift(self, condition: str) -> Shift:
         """How a condition departs from the training data."""

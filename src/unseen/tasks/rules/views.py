@@ -62,7 +62,8 @@ def describe_rnn(name: str, rules: Matrices, examples: Examples, index: int, kin
              f"  each token: new s = {past} · A[rule] + x · B[rule]; answer: {asked}; below, {shown}"]
     if dimension <= _SHOWN:
         for r in sorted(set(rule)):
-            lines.append(f"  rule {r}: A = {np.round(rules.A[r], 3).tolist()}, B = {np.round(rules.B[r], 3).tolist()}")
+            carry = rules.A[r, 0] if order == 1 else rules.A[r]
+            lines.append(f"  rule {r}: A = {np.round(carry, 3).tolist()}, B = {np.round(rules.B[r], 3).tolist()}")
         lines.append(f"  w = {_vector(rules.w)}")
     table = [("token", "rule", "x", "carried over", "+ from x", "= new s", "length of s", "s · w", "answer")]
     states: list[NDArray[np.float64]] = []

@@ -1,0 +1,93 @@
+"""What the claims of the ctl family measure, run by run, from the tables of a store: the last weights', as reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from unseen.metrics.success import CONVERGED, SOLVED
+from unseen.studies.claims.claim import Tables
+
+FUNCTIONS = 32
+"""The functions of the paper's world, for which its numbers are printed."""
+_NEW = "ood/transition"
+
+
+def columns(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of the family on a sampling graph, with the number of functions; on S with the size of the bridge and
+    the symbols shared there, and their places among those that were run (`bridge_size`, `overlap`)."""
+    runs = runs[runs["task"].isin(["ctl/A", "ctl/R", "ctl/S"])]
+    found = runs.assign(functions=runs["task_options"].map(functions_of).astype(int))
+    for axis, name in (("bridge", "bridge_size"), ("shared", "overlap")):
+        if axis in found:
+            level = found[axis].astype(float)
+            found[name] = np.select([level == level.max(), level == level.min()], ["most", "least"], "between")
+    return found
+
+
+def functions_of(options: str) -> int:
+    """The number of functions behind the options that differ from the defaults.
+
+    >>> functions_of("symbols=4 functions=16"), functions_of("")
+    (16, 32)
+    """
+    named = dict(part.split("=", 1) for part in options.split() if "=" in part)
+    return int(named.get("functions", FUNCTIONS))
+
+
+def accuracies(tables: Tables) -> pd.DataFrame:
+    """`IID` of every run and whether it `converged`; of converged runs `OOD`, and whether that is `solved`.
+
+    Out of distribution a run that has not learned its task says nothing of what it would do.
+    """
+    whole = _last(tables)
+    whole = whole[(whole["metric"] == "accuracy") & (whole["factor"] == "")]
+    inside, outside = (whole[whole["condition"] == condition] for condition in ("iid", _NEW))
+    learned = inside["cell"][inside["value"] >= CONVERGED]
+    outside = outside[outside["cell"].isin(learned)]
+    return _stacked({"IID": inside, "converged": inside.assign(value=(inside["value"] >= CONVERGED).astype(float)),
+                     "OOD": outside, "solved": outside.assign(value=(outside["value"] > SOLVED).astype(float))})
+
+
+def representations(tables: Tables) -> pd.DataFrame:
+    """What the analysis `representation` leaves of converged runs: `gap` (cosines of outputs within groups minus across
+    groups), also of failed ones alone (`gap of failed runs`), and against OOD accuracy; so the `cluster gain`.
+    """
+    scores = accuracies(tables)
+    outside = scores[scores["metric"] == "OOD"].set_index("cell")["value"]
+    whole = _last(tables)
+    whole = whole[(whole["factor"] == "") & whole["cell"].isin(outside.index)]
+    gap = whole[whole["metric"] == "representation/gap"]
+    gain = whole[whole["metric"] == "representation/cluster_gain"]
+    failed = outside.index[outside <= SOLVED]
+    against = gap.assign(factor="OOD accuracy", level=gap["cell"].map(outside))
+    return _stacked({"gap": gap, "gap of failed runs": gap[gap["cell"].isin(failed)], "gap and accuracy": against,
+                     "cluster gain of failed runs": gain[gain["cell"].isin(failed)]})
+
+
+def length_columns(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of the original task; where both orders of reading were run, those that read the functions backward."""
+    runs = runs[runs["task"] == "ctl/lengths"]
+    return runs[runs["order"] == "backward"] if "order" in runs else runs
+
+
+def longer(tables: Tables) -> pd.DataFrame:
+    """`longer`: accuracy on the longest chains, of the weights that did best on somewhat longer ones."""
+    rows = tables.records
+    rows = rows[(rows["selection"] == "best") & (rows["metric"] == "accuracy") & (rows["factor"] == "")
+                & rows["condition"].str.match(r"ood/length=\d+(-\d+)?$") & rows["cell"].isin(tables.runs["cell"])]
+    reach = rows["condition"].str.extract(r"(\d+)$")[0].astype(float)
+    return rows[reach == reach.groupby(rows["cell"]).transform("max")].assign(metric="longer")
+
+
+def _last(tables: Tables) -> pd.DataFrame:
+    records, runs = tables.records, tables.runs
+    named = [name for name in runs if name not in records or name == "cell"]
+    return records[records["selection"] == "last"].merge(runs[named], on="cell")
+
+
+def _stacked(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Tables under the names of their metrics, one below the other."""
+    return pd.concat([rows.assign(metric=name) for name, rows in tables.items()], ignore_index=True)
