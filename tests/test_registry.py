@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,6 +80,16 @@ def test_listing_the_built_in_names_needs_neither_torch_nor_numpy() -> None:
             "assert list(TASKS) and list(MODELS)\n"
             "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'pandas')))")
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_alias_is_found_but_not_listed_and_a_name_of_its_own_wins() -> None:
+    table = {"round": ("math:pi", ""), "flat": ("math:e", "")}
+    registry: Registry[object] = Registry("shape", "unseen.test-nothing", table, {"circle": "round", "flat": "round"})
+    assert registry.entry("circle").name == "round" and "circle" in registry
+    assert registry.load("flat") == math.e
+    assert [entry.name for entry in registry] == ["round", "flat"]
+    with pytest.raises(UsageError, match="Did you mean 'circle'"):
+        registry.entry("circel")
 
 
 def test_plugin_comes_in_by_its_entry_point(plugin: Path) -> None:

@@ -38,13 +38,17 @@ class Entry:
 class Registry(Generic[T]):
     """Names of one kind. The built-in ones are a literal table; plug-ins come from an entry-point group.
 
+    An alias is another name of an entry, which keeps its own: it is found, but not listed.
+
     >>> shapes = Registry("shape", "unseen.shapes", {"round": ("math:pi", "a circle")})
     >>> shapes.load("round")
     3.141592653589793
     """
 
-    def __init__(self, kind: str, group: str, table: Mapping[str, tuple[str, str]]) -> None:
-        self.kind, self.group = kind, group
+    def __init__(
+        self, kind: str, group: str, table: Mapping[str, tuple[str, str]], aliases: Mapping[str, str] | None = None
+    ) -> None:
+        self.kind, self.group, self._aliases = kind, group, aliases or {}
         self._entries: dict[str, Entry] = {}
         self._plugins_read = False
         for name, (target, summary) in table.items():
@@ -59,8 +63,9 @@ class Registry(Generic[T]):
     def entry(self, name: str) -> Entry:
         """The entry of a name; an unknown one is answered with the nearest."""
         self._read_plugins()
+        name = self._own(name)
         if name not in self._entries:
-            raise UsageError(f"unknown {self.kind} '{name}'. {nearest(name, self._entries)}")
+            raise UsageError(f"unknown {self.kind} '{name}'. {nearest(name, [*self._entries, *self._aliases])}")
         return self._entries[name]
 
     def load(self, name: str) -> T:
@@ -73,7 +78,11 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: str) -> bool:
         self._read_plugins()
-        return name in self._entries
+        return self._own(name) in self._entries
+
+    def _own(self, name: str) -> str:
+        """The name of an alias's entry, any other name as it is."""
+        return name if name in self._entries else self._aliases.get(name, name)
 
     def _read_plugins(self) -> None:
         if self._plugins_read:

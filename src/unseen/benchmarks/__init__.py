@@ -18,5 +18,7 @@ BENCHMARKS: Registry[object] = Registry(
         "study-size": ("unseen.benchmarks.size:size", "a study of 10 000 cells: counted, entered, listed"),
         "ctl-step": ("unseen.benchmarks.ctl:step",
                      "a training step of the ctl models against the machine's rate of matrix products"),
+        "gcog-step": ("unseen.benchmarks.gcog:step",
+                      "a training step of the gcog models against plain ones and the rate of matrix products"),
     },
 )

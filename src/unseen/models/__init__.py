@@ -40,6 +40,36 @@ MODELS: Registry[Any] = Registry(
         "rules-mlp": ("unseen.models.rules.mlp:RulesMLP", "the modularity paper's MLP, with four gatings"),
         "rules-mha": ("unseen.models.rules.mha:RulesMHA", "the modularity paper's attention model, with four gatings"),
         "rules-rnn": ("unseen.models.rules.rnn:RulesRNN", "the modularity paper's recurrent model, with four gatings"),
+        "gcog-rnn": ("unseen.models.gcog.recurrent:GcogRNN", "the gCOG paper's recurrent network (RNN)"),
+        "gcog-gru": ("unseen.models.gcog.recurrent:GcogGRU", "the gCOG paper's gated recurrent network (GRU)"),
+        "gcog-single-stream": (
+            "unseen.models.gcog.single_stream:SingleStream",
+            "the gCOG paper's Transformer on one sequence of rule and stimulus (SSTfmr)",
+        ),
+        "gcog-dual-stream": (
+            "unseen.models.gcog.dual_stream:DualStream",
+            "the gCOG paper's Transformer with a stream each for rule and stimulus (DSTfmr)",
+        ),
+        "gcog-cross-attention": (
+            "unseen.models.gcog.cross_attention:CrossAttention",
+            "the gCOG paper's Transformer whose rule looks at the stimulus (CrossAttn)",
+        ),
+        "gcog-perceiver": (
+            "unseen.models.gcog.perceiver:Perceiver",
+            "the gCOG paper's Perceiver: latents look at rule and stimulus in turn (Perceiver)",
+        ),
+        "gcog-bert": (
+            "unseen.models.gcog.bert:Bert",
+            "the gCOG paper's BERT-like Transformers on one sequence, by layers and heads",
+        ),
+    },
+    aliases={
+        "RNN": "gcog-rnn",
+        "GRU": "gcog-gru",
+        "SSTfmr": "gcog-single-stream",
+        "DSTfmr": "gcog-dual-stream",
+        "CrossAttn": "gcog-cross-attention",
+        "Perceiver": "gcog-perceiver",
     },
 )
 
@@ -50,5 +80,6 @@ def options(name: str, **given: Any) -> Config:
     >>> options("retrieval-transformer", positions="none").options()
     {'name': 'retrieval-transformer', 'positions': 'none'}
     """
-    found: Config = MODELS.load(name).Options.parse({"name": name, **given})
+    entry = MODELS.entry(name)
+    found: Config = entry.load().Options.parse({"name": entry.name, **given})
     return found
