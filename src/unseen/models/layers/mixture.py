@@ -104,7 +104,8 @@ class _Mixture(torch.autograd.Function):
         d_given = d_score = d_score_bias = None
         if ctx.gated:
             d_second, weights = left @ d_mixed, _flat(used)
-            d_weights = (right[:, modules * units :] @ d_mixed.mT).add_((d_hidden * hidden).sum(2))
+            room = left[:, : modules * units].view(hidden.shape)  # done with, and cheaper than fresh memory
+            d_weights = (right[:, modules * units :] @ d_mixed.mT).add_(torch.mul(d_hidden, hidden, out=room).sum(2))
             d_hidden.mul_(weights[:, :, None])
         else:
             d_second = torch.cat([hidden[:, 0] @ d_mixed, d_mixed.sum(1, keepdim=True)], 1)
