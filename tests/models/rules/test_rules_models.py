@@ -211,6 +211,16 @@ def test_what_a_step_keeps_is_let_go_at_once(name: str) -> None:
         gc.enable()
 
 
+@pytest.mark.parametrize("gating", ["joint", "operation", "truth"])
+def test_a_second_way_back_is_refused_and_not_wrong(gating: str) -> None:
+    """The backward pass of a mixture works in memory that the forward pass has kept."""
+    module, inputs = made("rules-mlp", gating=gating), drawn("rules-mlp")
+    loss, parameters = module(inputs).sum(), list(module.parameters())
+    torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(loss, parameters, allow_unused=True)
+
+
 def tensors() -> int:
     return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
 

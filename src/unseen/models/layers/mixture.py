@@ -53,7 +53,8 @@ def _uniform(fan_in: int, *shape: int) -> nn.Parameter:
 class _Mixture(torch.autograd.Function):
     """The mixture with a backward pass of its own: half the passes over memory that autograd would make.
 
-    Every tensor may have a leading axis, the members of a stack. Besides mixture and weights, what the backward pass
+    It can be gone back through once: what it kept is used as room on the way, and torch refuses a second time. Every
+    tensor may have a leading axis, the members of a stack. Besides mixture and weights, what the backward pass
     needs comes out: the hidden units, and the left side of the dense product.
     """
 
