@@ -89,10 +89,12 @@ def _html(task: Task, examples: Examples, condition: str) -> str:
 def _write_pictures(task: Task, examples: Examples, format: Format, out: Path | None) -> None:
     if out is None:
         raise UsageError(f"--format {format} with these options needs --out FILE")
-    for i in range(len(examples)):
-        target = out if len(examples) == 1 else out.with_stem(f"{out.stem}-{i}")
+    targets = [out] if len(examples) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(len(examples))]
+    for i, target in enumerate(targets):
         picture = task.picture(examples, i)
         write(_png(picture) if format is Format.png else picture, target)
+    if len(targets) > 1:
+        typer.echo(f"{len(targets)} pictures: {targets[0]} … {targets[-1]}", err=True)
 
 
 def _png(svg: str) -> bytes:

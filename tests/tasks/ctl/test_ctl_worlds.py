@@ -151,6 +151,11 @@ def test_worlds_that_do_not_fit_the_task(tmp_path: Path) -> None:
     without = {key: value for key, value in published("S_4_12_o4_k1").items() if key != "symbol_sets"}
     with pytest.raises(UsageError, match="needs symbol_sets"):
         make("ctl/S", world=without)
+    for wrong in ({"a": {}}, {"a": "x"}, 3, {"a": {"a": [0]}, "b": {"a": [9]}}):
+        with pytest.raises(UsageError, match="symbol_sets"):
+            make("ctl/S", world={**without, "symbol_sets": wrong})
+    with pytest.raises(UsageError, match=r"functions\.a: "):
+        make("ctl/A", world={**published("A_4_8"), "functions": {"a": True}})
     with pytest.raises(UsageError, match=r"unknown option 'sampeling'. Did you mean 'sampling'"):
         make("ctl/A", world=published("A_4_8"), sampeling="uniform")
     with pytest.raises(UsageError, match="cannot be read"):
@@ -158,6 +163,12 @@ def test_worlds_that_do_not_fit_the_task(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(UsageError, match="expected a world as JSON"):
         make("ctl/A", world=str(tmp_path / "bad.json"))
+
+
+def test_symbol_sets_may_be_named_by_path_or_by_group() -> None:
+    by_path = published("S_4_12_o4_k1")
+    by_group = {**by_path, "symbol_sets": {f"{path}1": sets for path, sets in by_path["symbol_sets"].items()}}
+    assert make("ctl/S", world=by_group) == make("ctl/S", world=by_path)
 
 
 @pytest.mark.parametrize("order", ["backward", "forward"])

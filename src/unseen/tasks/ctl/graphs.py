@@ -9,11 +9,19 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field as Option
 from pydantic import field_validator, model_validator
 
-from unseen.errors import UsageError
 from unseen.tasks.ctl.graph import Graph
 from unseen.tasks.ctl.presets import Include
 from unseen.tasks.ctl.systematic import Systematic
-from unseen.tasks.ctl.variants import BRIDGE, Cut, cyclic, draw_symbol_sets, letters, stage_groups, staged
+from unseen.tasks.ctl.variants import (
+    BRIDGE,
+    Cut,
+    cyclic,
+    draw_symbol_sets,
+    letters,
+    read_symbol_sets,
+    stage_groups,
+    staged,
+)
 from unseen.tasks.ctl.world import parts, read_json, validated
 
 Groups = Mapping[str, Sequence[str]]
@@ -95,13 +103,13 @@ class Staged(Systematic):
         return stage_groups(self.functions, self.bridge, self.paths, self.stages)
 
     def make_graph(self, groups: Groups, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        sets = given.get("symbol_sets")
-        if sets is None and given and groups.get(BRIDGE):
-            raise UsageError(f"a world with a bridge {BRIDGE} needs symbol_sets (path → function → symbols) or a graph")
-        if sets is None:
-            functions = list(groups.get(BRIDGE, ()))
-            sets = draw_symbol_sets(functions, self.symbols, self.shared, self.paths, self.symbol_cut, self.task_seed)
-        return staged(groups, sets, self.paths, self.stages, self.bridge_stage or self.stages)
+        stage = self.bridge_stage or self.stages
+        bridge = list(groups.get(BRIDGE, ()))
+        if not given:
+            sets = draw_symbol_sets(bridge, self.symbols, self.shared, self.paths, self.symbol_cut, self.task_seed)
+        else:
+            sets = read_symbol_sets(given.get("symbol_sets", {}), bridge, self.paths, stage)
+        return staged(groups, sets, self.paths, self.stages, stage)
 
 
 EXAMPLE: dict[str, Any] = {

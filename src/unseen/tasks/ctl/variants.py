@@ -73,7 +73,7 @@ def staged(
     for path in names:
         for first in names:
             connect(f"{path}{stages}", f"{first}1", "both")
-    if BRIDGE in groups:
+    if groups.get(BRIDGE):
         for name in [BRIDGE] if last else [f"{BRIDGE}{path}" for path in names]:
             nodes.append({"name": name, "group": BRIDGE, "start": False, "end": last})
         for path in names:
@@ -85,6 +85,20 @@ def staged(
             for path in names:
                 connect(f"{BRIDGE}{path}", f"{path}{bridge_stage + 1}", "train")
     return {"groups": dict(groups), "nodes": nodes, "edges": edges}
+
+
+def read_symbol_sets(given: Any, bridge: Sequence[str], paths: int, bridge_stage: int) -> SymbolSets:
+    """The symbol sets of a world file: for every path (by its letter, or by the group that enters the bridge) and every
+    function of the bridge, the symbols at which the path may enter it."""
+    sets: SymbolSets = {}
+    for path in letters(paths) if bridge else []:
+        names = path, f"{path}{bridge_stage - 1}"
+        own = next((given[name] for name in names if name in given), None) if isinstance(given, Mapping) else None
+        if not isinstance(own, Mapping) or set(own) != set(bridge):
+            raise UsageError(f"a world with a bridge {BRIDGE} needs symbol_sets (path → function → symbols) or a "
+                             f"graph; expected path '{path}' with the functions {', '.join(bridge)}")
+        sets[path] = dict(own)
+    return sets
 
 
 def draw_symbol_sets(

@@ -10,13 +10,22 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from pydantic import ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from unseen.errors import UsageError
 from unseen.randomness import Ints
 from unseen.tasks.ctl.graph import Graph, Plain
 
 Model = TypeVar("Model", bound=Plain)
+Groups = TypeVar("Groups", bound=Mapping[str, Any])
+
+
+def listed(groups: Groups) -> Groups:
+    """The same groups, if all of them are lists of functions."""
+    sized = [name for name, members in groups.items() if isinstance(members, int)]
+    if sized:
+        raise ValueError(f"a world lists the functions of every group; '{sized[0]}' has a number")
+    return groups
 
 
 class World(Plain):
@@ -49,15 +58,14 @@ class World(Plain):
         if isinstance(names, Sequence) and isinstance(world.get("functions"), Mapping):
             index = {str(name): place for place, name in enumerate(names)}
             world["functions"] = {name: [index.get(s, s) if isinstance(s, str) else s for s in table]
+                                  if isinstance(table, Sequence) else table
                                   for name, table in world["functions"].items()}
         return world
 
     @field_validator("graph")
     @classmethod
     def _groups_list_functions(cls, graph: Graph) -> Graph:
-        sized = [name for name, members in graph.groups.items() if isinstance(members, int)]
-        if sized:
-            raise ValueError(f"a world lists the functions of every group; '{sized[0]}' has a number")
+        listed(graph.groups)
         return graph
 
     @model_validator(mode="after")
@@ -115,6 +123,18 @@ class World(Plain):
         Path(path).write_text(json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+class Beside(Plain):
+    """What a world file may have instead of a graph: the functions of groups, and S's symbol sets."""
+
+    groups: dict[str, tuple[str, ...] | int] = Field(default_factory=dict)
+    symbol_sets: dict[str, dict[str, tuple[int, ...]]] = Field(default_factory=dict)
+
+    @field_validator("groups")
+    @classmethod
+    def _listed(cls, groups: dict[str, tuple[str, ...] | int]) -> dict[str, tuple[str, ...] | int]:
+        return listed(groups)
+
+
 def read_json(path: str | Path, what: str) -> Any:
     """The JSON value in a file; what cannot be read is wrong use."""
     try:
@@ -129,7 +149,12 @@ def make_world(given: Any, where: str, complete: Callable[[Mapping[str, Any]], A
     """The world that plain data describe, checked; `complete` may add to them first, `where` names them in errors."""
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: expected an object with the keys symbols, functions, groups, graph")
-    return validated(World, complete(given), where)
+    validated(Beside, {key: given[key] for key in Beside.model_fields if key in given}, where)
+    try:
+        whole = complete(given)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    return validated(World, whole, where)
 
 
 def validated(kind: type[Model], given: Any, where: str) -> Model:
