@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
+from unseen.benchmarks.step import operations, stepping
 from unseen.benchmarks.timing import medians, pinned
-from unseen.engine.loss import loss
-from unseen.engine.optimiser import Optimiser
 from unseen.engine.recipe import recipe
-from unseen.engine.stack import Stack
 from unseen.engine.train import one_thread
 from unseen.models import options
-from unseen.models.build import build
-from unseen.models.layers.tape import CountingTape, Tape
 from unseen.spec import Field, Spec, Stream, Target
 
 MODELS = ("ctl-bilstm", "ctl-transformer", "ctl-ndr")
@@ -39,10 +34,11 @@ def step(quick: bool = False) -> Iterator[dict[str, object]]:
     """
     batch, size = (16, 256) if quick else (512, 2048)
     left, right, out = (torch.full((size, size), 1e-3) for _ in range(3))
+    used = recipe(optimiser="adamw", learning_rate=1.5e-4, clip=1.0)
     for model in MODELS:
         work = products(model, batch)
         for members in (1,) if quick else (1, 4):
-            train = trained(model, members, batch)
+            train = stepping(options(model), SPEC, used, *_examples(members, batch))
             with one_thread(), pinned():
                 found = medians({"product": lambda: torch.mm(left, right, out=out), "step": train}, 1 if quick else 7)
             seconds, rate = found["step"] / members, 2 * size**3 / found["product"]
@@ -50,40 +46,10 @@ def step(quick: bool = False) -> Iterator[dict[str, object]]:
                    "machine": round(rate / 1e9, 1), "share": round(work / seconds / rate, 3)}
 
 
-def trained(model: str, members: int, batch: int) -> Callable[[], None]:
-    """What trains a stack of this model by one step each time it is called."""
-    stack = Stack([build(options(model), SPEC, seed) for seed in range(members)])
-    optimiser = Optimiser(stack.rows, [recipe(optimiser="adamw", learning_rate=1.5e-4, clip=1.0)] * members)
-    inputs, targets = _examples(members, batch)
-    parameters = list(stack.parameters.values())
-    done = 0
-
-    def train() -> None:
-        nonlocal done
-        losses = stack.losses(inputs, targets, SPEC.target, range(members), done)
-        optimiser.step(stack.layout.join(torch.autograd.grad(losses.sum(), parameters)), done)
-        done += 1
-
-    return train
-
-
 def products(model: str, batch: int) -> int:
     """How many floating-point operations the matrix products of one model's step take, forward and backward."""
-    module = build(options(model), SPEC)
     inputs, targets = _examples(1, batch)
-    inputs, targets = {name: value[0] for name, value in inputs.items()}, targets[0]
-    counting = CountingTape()
-    module(inputs, counting)
-    # The recurrence multiplies in place, which the counter does not know by itself. Inside vmap it would count twice.
-    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.baddbmm_: _in_place}) as counter:
-        found = loss(module(inputs, Tape(torch.zeros(counting.used, dtype=torch.int16))), targets, SPEC.target)
-        torch.autograd.grad(found, list(module.parameters()))
-    return int(counter.get_total_flops())
-
-
-def _in_place(added: torch.Size, left: torch.Size, right: torch.Size, **others: object) -> int:
-    """The operations of `added.baddbmm_(left, right)`, from their shapes."""
-    return 2 * left.numel() * right[-1]
+    return operations(options(model), SPEC, {name: value[0] for name, value in inputs.items()}, targets[0])
 
 
 def _examples(members: int, batch: int) -> tuple[dict[str, Tensor], Tensor]:
