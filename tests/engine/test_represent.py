@@ -270,4 +270,4 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_the_table_of_analyses_and_the_names_agree() -> None:
-    assert Evaluation(analyses=("by-rule", "representation", "specialization")).analyses == tuple(DRAWING)
+    assert Evaluation(analyses=("similarity", "by-rule", "representation", "specialization")).analyses == tuple(DRAWING)

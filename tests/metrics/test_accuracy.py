@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from unseen.errors import UsageError
 from unseen.metrics import Score, accuracy, accuracy_by, decide
+from unseen.metrics.accuracy import kind_accuracy, kind_accuracy_by
 from unseen.stats import proportion_error
 
 
@@ -67,3 +68,39 @@ def test_shapes_that_would_broadcast_are_refused():
         accuracy(np.zeros(4), np.zeros((4, 1)), "binary")
     with pytest.raises(UsageError, match="one level per example"):
         accuracy_by(np.zeros((4, 1)), np.zeros((4, 1)), "binary", np.zeros((4, 2)))
+
+
+KINDS = np.array(["yes or no", "yes or no", "color", "color", "color", "place"])
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(st.lists(st.tuples(st.permutations(range(6)), st.integers(0, 5), st.sampled_from("abc")), min_size=1))
+def test_right_kinds_and_their_levels_agree_with_plain_counting(rows):
+    logits, targets = np.array([each for each, _, _ in rows], float), np.array([target for _, target, _ in rows])
+    factor = np.array([level for _, _, level in rows])
+    hits = [{0: 0, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2}[each.index(5)] == {0: 0, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2}[target]
+            for each, target, _ in rows]
+    score, share = kind_accuracy(logits, targets, KINDS), sum(hits) / len(hits)
+    assert (score.n, score.value) == (len(rows), pytest.approx(share))
+    assert score.standard_error == pytest.approx(proportion_error(share, len(hits)), abs=1e-12)
+    assert score.value >= accuracy(logits, targets, "category").value  # what is right is of the right kind
+    table = kind_accuracy_by(logits, targets, KINDS, factor)
+    assert table["level"].tolist() == sorted(set(factor))
+    for row in table.itertuples():
+        of_level = [hit for hit, (_, _, level) in zip(hits, rows, strict=True) if level == row.level]
+        assert (row.n, row.value) == (len(of_level), pytest.approx(sum(of_level) / len(of_level)))
+        assert row.standard_error == pytest.approx(proportion_error(row.value, row.n), abs=1e-12)
+
+
+def test_kinds_that_are_all_alike_or_all_different():
+    logits, targets = np.eye(6)[[0, 1, 2, 3]], np.array([0, 0, 5, 3])
+    assert kind_accuracy(logits, targets, np.array(["one"] * 6)).value == 1
+    assert kind_accuracy(logits, targets, np.arange(6)) == accuracy(logits, targets, "category")
+
+
+def test_kinds_of_nothing_and_of_the_wrong_number_of_classes():
+    assert math.isnan(kind_accuracy(np.zeros((0, 6)), np.zeros(0, int), KINDS).value)
+    with pytest.raises(UsageError, match="each of 5 classes, got 6"):
+        kind_accuracy(np.zeros((2, 5)), np.zeros(2, int), KINDS)
+    with pytest.raises(UsageError, match="logits of one run"):
+        kind_accuracy(np.zeros((2, 6)), np.zeros((2, 1), int), KINDS)

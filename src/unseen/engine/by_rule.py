@@ -7,7 +7,8 @@ from dataclasses import replace
 import pandas as pd
 
 from unseen.engine.measure import Measure
-from unseen.engine.predict import conditions, draw, predictions
+from unseen.engine.origin import Origin, shown
+from unseen.engine.predict import conditions, each, predictions
 from unseen.engine.recipe import BY_RULE, Evaluation
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import accuracy_by
@@ -16,7 +17,7 @@ from unseen.tasks.base import Array, Examples, Task
 from unseen.tasks.rules.task import Rules
 
 
-def why_not(stack: Stack, task: Task) -> str:
+def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
     """Why there are no rules to tell apart; empty if there are."""
     return "" if isinstance(task, Rules) else "it is about tasks made by rules"
 
@@ -26,14 +27,15 @@ def examples(task: Task, evaluation: Evaluation) -> int:
     return evaluation.examples * len(conditions(task, evaluation))
 
 
-def measures(stack: Stack, task: Task, evaluation: Evaluation) -> list[list[Measure]]:
+def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
     """`accuracy`, or `loss` and `relative_loss`, of every member on every condition: of each `rule`, and of the worst
     one (`worst_accuracy`, …). A rule that does not occur has none."""
     found: list[list[Measure]] = [[] for _ in range(len(stack))]
     for condition in conditions(task, evaluation):
-        drawn = draw(task, condition, evaluation.examples, "test")
-        for rows, answers in zip(found, predictions(stack, drawn, task.spec)["prediction"], strict=True):
-            for metric, table in _tables(answers, drawn, task).items():
+        drawn = shown(task, condition, evaluation.examples, origin)
+        answered = predictions(stack, drawn, task.spec)["prediction"]
+        for rows, answers, own in zip(found, answered, each(drawn, len(stack)), strict=True):
+            for metric, table in _tables(answers, own, task).items():
                 rows += _measures(condition, metric, table)
     return found
 

@@ -35,6 +35,11 @@ def predictions(stack: Stack, examples: Examples | Sequence[Examples], spec: Spe
     return {k: np.concatenate([p[k] for p in parts], axis=1) for k in parts[0]}
 
 
+def each(examples: Examples | Sequence[Examples], members: int) -> list[Examples]:
+    """The examples of every member, whether all answer the same or each its own."""
+    return [examples] * members if isinstance(examples, Examples) else list(examples)
+
+
 def member_loss(predicted: Array, targets: Array, spec: Spec) -> float:
     """The mean loss of one member."""
     return float(loss(torch.from_numpy(predicted).double(), target_tensor(targets, spec, torch.float64, "cpu"),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from unseen.engine.measure import Measure
+from unseen.engine.origin import Origin
 from unseen.engine.predict import predictions
 from unseen.engine.recipe import REPRESENTATION, Evaluation
 from unseen.engine.stack import Stack
@@ -34,7 +35,7 @@ PERMUTATIONS = 2_000
 """Labelings drawn for each test, where they are too many to try all."""
 
 
-def why_not(stack: Stack, task: Task) -> str:
+def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
     """Why there are no representations to compare; empty if there are."""
     if not isinstance(task, Lookup):
         return "it is about tasks with tables of functions (ctl)"
@@ -57,7 +58,7 @@ def cosines(stack: Stack, task: Lookup) -> Floats:
     return np.stack([_cosines(member, singles, task.actual_world) for member in kept])
 
 
-def measures(stack: Stack, task: Task, evaluation: Evaluation) -> list[list[Measure]]:
+def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
     """What the representations of every member are like, as measures on the two probing conditions.
 
     On `probe/singles`, by `symbol` and overall: mean cosine `within` and `across` groups, their `gap` and its `gap_p`

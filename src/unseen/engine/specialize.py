@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from copy import copy
 
 from unseen.engine.measure import Measure
+from unseen.engine.origin import Origin
 from unseen.engine.predict import draw, predictions
 from unseen.engine.recipe import SPECIALIZATION, Evaluation
 from unseen.engine.stack import Stack
@@ -22,7 +23,7 @@ AT_ONCE = 10_000
 """Examples whose weights are held in memory."""
 
 
-def why_not(stack: Stack, task: Task) -> str:
+def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
     """Why there is no specialization to measure; empty if there is."""
     if not isinstance(task, Rules):
         return "it is about tasks made by rules"
@@ -30,7 +31,7 @@ def why_not(stack: Stack, task: Task) -> str:
     return "" if WEIGHTS in kept else f"the model keeps no {WEIGHTS}"
 
 
-def measures(stack: Stack, task: Task, evaluation: Evaluation) -> list[list[Measure]]:
+def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
     """The specialization of every member as measures on the condition that models are selected on."""
     assert isinstance(task, Rules)
     return [[Measure(task.validation, "", "", f"{SPECIALIZATION}/{name}", s.value, s.standard_error, s.n)

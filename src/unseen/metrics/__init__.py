@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unseen.metrics.accuracy import Score, accuracy, accuracy_by, decide
+from unseen.metrics.accuracy import Score, accuracy, accuracy_by, decide, kind_accuracy
 from unseen.metrics.activation import activation_matrix, collapsed_activation, uniform_activation
 from unseen.metrics.adaptation import Sampler, adaptation
 from unseen.metrics.alignment import alignment
@@ -60,6 +60,7 @@ __all__ = [
     "focus",
     "group_gap",
     "inverse_mutual_information",
+    "kind_accuracy",
     "later_minus_earlier",
     "length_curves",
     "linear_cka",

@@ -106,10 +106,11 @@ class Rates:
         step = rate.step(members)
         validated = _drawn(task, task.validation, recipe.validation_examples)
         evaluated = SELECTIONS * examples_drawn(task, cell.evaluation)
+        drawn = SELECTIONS * examples_drawn(task, cell.evaluation, data_seeds)
         passed = math.ceil(recipe.steps / recipe.validate_every) * validated + evaluated
         each = recipe.steps * step + passed * step / recipe.batch / (1 + BACKWARD)
         trained = task.size("train") or recipe.steps * recipe.batch
-        return members * each + rate.draw * (data_seeds * trained + validated + evaluated)
+        return members * each + rate.draw * (data_seeds * trained + validated + drawn)
 
     def _rate(self, kind: Kind) -> Rate:
         if kind not in self._found and not self._known:

@@ -16,7 +16,7 @@ from torch import nn
 
 from unseen.config import digest
 from unseen.engine.checkpoint import pack, pack_weights, unpack
-from unseen.engine.evaluate import Measure, evaluate, left_out
+from unseen.engine.evaluate import Measure, Origin, evaluate, left_out
 from unseen.engine.flat import State
 from unseen.engine.stack import Stack, load_member
 from unseen.engine.train import Job, Member, Point, Trainer, one_thread
@@ -168,7 +168,8 @@ def _finish(trainer: Trainer, keep: Keep) -> dict[str, Finished]:
     states = {"last": trainer.last, "best": trainer.best}
     with one_thread():
         measures = {rule: _measure(trainer, named) for rule, named in states.items()}
-        missing = left_out(trainer.stack, trainer.job.task, trainer.job.evaluation)
+        missing = left_out(trainer.stack, trainer.job.task, trainer.job.evaluation,
+                           _origin(trainer, trainer.job.members))
     note = "; ".join(filter(None, [trainer.stack.note, *missing]))
     return {
         key: Finished(
@@ -190,7 +191,25 @@ def _measure(trainer: Trainer, states: dict[str, State]) -> dict[str, list[Measu
         if member.key in states and trainer.progress[member.key].ending != "diverged":
             groups[job.task_of(member)].append(member)
     for task, members in groups.items():
-        stack = Stack([load_member(job.build(m.seed).to(job.device, job.dtype), states[m.key]) for m in members])
-        stack.together = trainer.stack.together
-        found |= zip([m.key for m in members], evaluate(stack, task, job.evaluation), strict=True)
+        modules = zip(members, _initial(job, members), strict=True)
+        stack = _stack(trainer, [load_member(module, states[m.key]) for m, module in modules])
+        rows = evaluate(stack, task, job.evaluation, _origin(trainer, members))
+        found |= zip([m.key for m in members], rows, strict=True)
     return found
+
+
+def _origin(trainer: Trainer, members: Sequence[Member]) -> Origin:
+    """Whose data these members were trained on, and the models they began as."""
+    return Origin([m.data_seed for m in members], lambda: _stack(trainer, _initial(trainer.job, members)))
+
+
+def _initial(job: Job, members: Sequence[Member]) -> list[nn.Module]:
+    """The models of these members as the trainer builds them."""
+    return [job.build(m.seed).to(job.device, job.dtype) for m in members]
+
+
+def _stack(trainer: Trainer, modules: Sequence[nn.Module]) -> Stack:
+    """A stack that is run in the way the trainer's is."""
+    stack = Stack(modules)
+    stack.together = trainer.stack.together
+    return stack

@@ -25,12 +25,13 @@ class Condition:
     """A named distribution of a task.
 
     `unseen` names the factor, or the tuple of factors, whose values here never occur in `train`; empty where only
-    the distribution shifts.
+    the distribution shifts. `pooled`: parts of the examples are drawn once and come again and again.
     """
 
     name: str
     summary: str
     unseen: tuple[str, ...] = ()
+    pooled: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,11 @@ class Task(Config):
         """The condition on which models are selected."""
         return "iid"
 
+    @property
+    def answer_kinds(self) -> Array | None:
+        """The kind of each class (a boolean, a colour, …); None where all answers are of one kind."""
+        return None
+
     def size(self, condition: str) -> int | None:
         """How many examples the condition's set has; None: endless."""
         self.condition(condition)
@@ -238,8 +244,13 @@ class Task(Config):
         (3, 5, 36)
         """
         self.check_request(condition, n, start, data_seed)
-        named = stream("data", self.drawn_by(), condition, data_seed)
+        make = self.blocks(condition, data_seed)
         first, last = start // self.block, max(start, start + n - 1) // self.block
-        parts = [self.generate(condition, named.block(b)) for b in range(first, last + 1)]
+        parts = [make(block) for block in range(first, last + 1)]
         offset = start - first * self.block
         return Examples.concat(parts)[offset : offset + n]
+
+    def blocks(self, condition: str, data_seed: DataSeed) -> Callable[[int], Examples]:
+        """What makes any block of a condition's examples, by its number."""
+        named = stream("data", self.drawn_by(), condition, data_seed)
+        return lambda block: self.generate(condition, named.block(block))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from math import factorial
+from math import factorial, sqrt
 
 import numpy as np
 
 from unseen.tasks.gcog.plan import Plan
 from unseen.tasks.gcog.schema import Schema
+
+_ERRORS = 4
+"""Standard errors by which a finite pool of questions may be off."""
 
 Shares = dict[str, float]
 """How often paths end at each operator."""
@@ -123,11 +126,26 @@ def _keyed(schema: Schema, gets: Sequence[int], feature: int) -> int:
                if schema.operators[f"Get{schema.features[about][0].capitalize()}"].key == feature)
 
 
-def generic_ceilings(plans: Sequence[Plan], released: bool) -> dict[str, float]:
+def within_pool(share: float, pool: int) -> float:
+    """What a share may come to by chance among so many questions.
+
+    >>> round(within_pool(0.3125, 1000), 4), within_pool(0.3125, 1)
+    (0.3711, 1.0)
+    """
+    return min(1.0, share + _ERRORS * sqrt(share * (1 - share) / pool))
+
+
+def pool_error(shares: Sequence[float], pool: int) -> float:
+    """By how much the truth of operators may be off, all together, if each has its share of so many questions."""
+    return _ERRORS * sqrt(sum(0.25 / (share * pool) for share in shares))
+
+
+def generic_ceilings(plans: Sequence[Plan], released: bool, pool: int | None = None) -> dict[str, float]:
     """What the generic baselines of `verify` may reach, averaged over equally frequent plans.
 
     Always True is right as often as the answer is a boolean that holds. A single feature may tell the number of
     objects, which tells something about Exist; a bag of tokens also which values are common, among them the answer.
+    Of a pool of questions they may know some by heart.
     """
     found = {"majority": 0.0, "single-feature": 0.0, "bag-of-tokens": 0.0}
     for plan in plans:
@@ -138,6 +156,8 @@ def generic_ceilings(plans: Sequence[Plan], released: bool) -> dict[str, float]:
             found["single-feature"] += weight * _guess_boolean(plan, name, released) if boolean else 0
             found["bag-of-tokens"] += weight * (_guess_boolean(plan, name, released) if boolean
                                                 else _guess_value(plan, name))
+    if pool is not None:
+        return {"majority": within_pool(found["majority"], pool), "single-feature": 1.0, "bag-of-tokens": 1.0}
     return found
 
 

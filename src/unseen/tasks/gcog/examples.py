@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from unseen.randomness import Draws, Ints
 from unseen.tasks.base import Array
 from unseen.tasks.gcog.clean import generate_clean
 from unseen.tasks.gcog.plan import Plan, deal
+from unseen.tasks.gcog.pool import Pool
 from unseen.tasks.gcog.presets import PRESETS, PresetName
 from unseen.tasks.gcog.records import Records, leaf_path, operator_count
 from unseen.tasks.gcog.released import generate_released
@@ -25,17 +26,29 @@ def build_examples(plans: Sequence[Plan], preset: PresetName, count: int, dealt:
     `dealt` (preset clean): the operators that paths end at are dealt out evenly instead of drawn, so that every stretch
     of a test set has as many of each.
     """
-    deepest = max(plan.depth for plan in plans)
     which = draws.integers(len(plans), count) if len(plans) > 1 else np.zeros(count, np.int64)
     codes = sorted({code for plan in plans for code in plan.leaf_codes})
     leaves = deal(codes, count, draws) if dealt and preset == "clean" else None
-    blocks, rows = [], []
-    for number, plan in enumerate(plans):
-        mine = np.flatnonzero(which == number)
+
+    def generate(plan: Plan, rows: Ints) -> Records:
         if preset == "clean":
-            records = generate_clean(plan, len(mine), None if leaves is None else leaves[mine], draws)
-        else:
-            records = generate_released(plan, len(mine), draws)
+            return generate_clean(plan, len(rows), None if leaves is None else leaves[rows], draws)
+        return generate_released(plan, len(rows), draws)
+
+    each = ((plan, np.flatnonzero(which == number)) for number, plan in enumerate(plans))
+    return _encode(plans, preset, ((plan, rows, generate(plan, rows)) for plan, rows in each))
+
+
+def ask_examples(pool: Pool, count: int, draws: Draws) -> Block:
+    """The same for `count` questions of a pool."""
+    return _encode(pool.plans, pool.preset, pool.ask(count, draws))
+
+
+def _encode(plans: Sequence[Plan], preset: PresetName, parts: Iterable[tuple[Plan, Ints, Records]]) -> Block:
+    """Tokens, targets and factors of records by plan, in the order of the rows that they have among all."""
+    deepest = max(plan.depth for plan in plans)
+    blocks, rows = [], []
+    for plan, mine, records in parts:
         tokens = encode(plan.schema, records, plan.depth, rule_length(deepest), PRESETS[preset].unnamed)
         blocks.append((tokens, records.target, _factors(plan.schema, records, plan.depth, deepest)))
         rows.append(mine)

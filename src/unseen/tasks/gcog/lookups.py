@@ -16,7 +16,8 @@ from unseen.tasks.gcog.schema import Schema
 @dataclass(frozen=True)
 class Lookups:
     """Arrays by code. `key`, `about`: a feature or −1; `names` (F, codes): whether a feature is named; the rest: what
-    kind of operator it is (`optional`: about one object or two; `pair`: always about two)."""
+    kind of operator it is (`optional`: about one object or two; `pair`: always about two; `presence`: about whether
+    objects are there)."""
 
     key: Ints
     about: Ints
@@ -24,6 +25,7 @@ class Lookups:
     optional: Bools
     pair: Bools
     exist: Bools
+    presence: Bools
     is_: Bools
     same: Bools
     not_same: Bools
@@ -52,6 +54,7 @@ def lookups(schema: Schema) -> Lookups:
         optional=where(lambda o: o.objects == (1, 2)),
         pair=where(lambda o: o.objects == (2,)),
         exist=where(lambda o: o.kind == "exist"),
+        presence=where(lambda o: o.kind in ("exist", "combine")),
         is_=where(lambda o: o.kind == "is"),
         same=where(lambda o: o.kind == "same"),
         not_same=where(lambda o: o.name.startswith("NotSame")),

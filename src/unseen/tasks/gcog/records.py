@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from unseen.randomness import Ints
 
 Codes = NDArray[np.uint8]
+Small = NDArray[np.uint16]
 
 
 def operator_count(depth: int) -> int:
@@ -22,12 +25,37 @@ def operator_count(depth: int) -> int:
 
 
 @dataclass(frozen=True)
-class Records:
+class Rows:
+    """Arrays with questions along their first axes. `redraws` (B,): how often each was drawn again."""
+
+    redraws: Ints
+
+    def __len__(self) -> int:
+        return len(self.redraws)
+
+    def take(self, rows: Ints) -> Self:
+        """Some of the questions."""
+        return type(self)(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+    def put(self, rows: Ints, others: Self) -> None:
+        """Replace some questions by others, which were drawn once more than these."""
+        others.redraws[:] = self.redraws[rows] + 1
+        for field in fields(self):
+            getattr(self, field.name)[rows] = getattr(others, field.name)
+
+    @classmethod
+    def join(cls, parts: Sequence[Self]) -> Self:
+        """Parts one after the other."""
+        return cls(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)})
+
+
+@dataclass(frozen=True)
+class Records(Rows):
     """B questions of one depth, K operators in heap order (children of j: 2j + 1 THEN, 2j + 2 ELSE), and their grids.
 
     Codes of features are 1, 2, …; 0 is nothing. `named` (B, K, 2, F): what is said of the first and the second object;
     `number` (B, K): what an operator compares with; `grid` (B, cells, F); `leaf` (B,): the operator the path ends at;
-    `distractors` and `redraws` (B,): objects no operator asks about, and how often the question was drawn again.
+    `distractors` (B,): objects no operator asks about.
     """
 
     operator: Codes
@@ -37,16 +65,6 @@ class Records:
     target: Ints
     leaf: Ints
     distractors: Ints
-    redraws: Ints
-
-    def __len__(self) -> int:
-        return len(self.target)
-
-    def put(self, rows: Ints, others: Records) -> None:
-        """Replace some records by others, which were drawn once more than these."""
-        others.redraws[:] = self.redraws[rows] + 1
-        for field in fields(self):
-            getattr(self, field.name)[rows] = getattr(others, field.name)
 
 
 def leaf_path(leaf: Ints, depth: int) -> NDArray[np.int8]:

@@ -6,6 +6,8 @@ Whether a boolean is true follows from the grid; several objects may fit a quest
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from unseen.randomness import Bools, Draws, Ints
@@ -13,37 +15,68 @@ from unseen.tasks.gcog.board import Board
 from unseen.tasks.gcog.distinct import draw_distinct
 from unseen.tasks.gcog.lookups import lookups
 from unseen.tasks.gcog.plan import Plan
-from unseen.tasks.gcog.records import Codes, Records
+from unseen.tasks.gcog.records import Codes, Records, Rows, Small
 
 _POOL = 100
 """Objects drawn for a tree, from which its operators then draw with replacement."""
 
 
+@dataclass(frozen=True)
+class Questions(Rows):
+    """B questions without their grids: operators (B, K), and objects and cells, (B, K, 2), of all of them.
+
+    `two` (B, K): whether a question is about the second object, too. All small, for they are kept in large numbers.
+    """
+
+    operator: Codes
+    two: Bools
+    objects: Small
+    cells: Small
+
+
 def generate_released(plan: Plan, count: int, draws: Draws) -> Records:
     """`count` questions with their grids."""
-    schema, table = plan.schema, lookups(plan.schema)
+    return ask_released(plan, draw_released(plan, count, draws), draws)
+
+
+def draw_released(plan: Plan, count: int, draws: Draws) -> Questions:
+    """`count` questions: operators, objects and cells."""
     operator = plan.draw_operators(np.zeros(count, np.int64), None, draws)
-    two = table.optional[operator] & draws.bernoulli(plan.two_objects, operator.shape)
+    two = lookups(plan.schema).optional[operator] & draws.bernoulli(plan.two_objects, operator.shape)
     objects, cells = _task_objects(plan, operator, draws)
     if plan.two_objects:
         _second_objects(plan, two, objects, cells, draws)
+    return Questions(
+        redraws=np.zeros(count, np.int64),
+        operator=operator.T.astype(np.uint8),
+        two=two.T,
+        objects=objects.transpose(2, 0, 1).astype(np.uint16),
+        cells=cells.transpose(2, 0, 1).astype(np.uint16),
+    )
+
+
+def ask_released(plan: Plan, questions: Questions, draws: Draws) -> Records:
+    """Fresh grids for questions."""
+    schema, count = plan.schema, len(questions)
+    operator, two = questions.operator.T.astype(np.int64), questions.two.T
+    objects, cells = (each.transpose(1, 2, 0).astype(np.int64) for each in (questions.objects, questions.cells))
     board = Board(count, schema.cells, int(np.prod(schema.sizes)), draws)
     _add_distractors(plan, operator, objects[:, 0], board, draws)
-    present = ~table.exist[operator] | draws.bernoulli(0.5, operator.shape)
+    present = ~lookups(schema).exist[operator] | draws.bernoulli(0.5, operator.shape)
     for node in _placement_order(len(operator), 0):
         for part, there in ((1, two[node]), (0, present[node])):
             rows = np.flatnonzero(there)
             board.add_asked(rows, objects[node, part, rows], cells[node, part, rows])
     leaf, target = _answer(plan, operator, two, objects, board)
     return Records(
-        operator=operator.T.astype(np.uint8),
+        redraws=questions.redraws,
+        operator=questions.operator,
         named=_named(plan, operator, two, objects),
         number=np.zeros((count, len(operator)), np.int64),
         grid=_grid(plan, board),
         target=target,
         leaf=leaf,
         distractors=((board.at >= 0) & ~board.asked).sum(axis=1),
-        redraws=np.zeros(count, np.int64),
     )
 
 

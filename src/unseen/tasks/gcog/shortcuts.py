@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,14 +11,21 @@ import numpy as np
 from unseen.randomness import Floats, Ints
 from unseen.tasks.base import Examples, Shortcut
 from unseen.tasks.gcog.artefacts import Read
-from unseen.tasks.gcog.ceilings import blind_accuracy, count_accuracy, leaf_shares, operator_chance, true_share
+from unseen.tasks.gcog.ceilings import (
+    blind_accuracy,
+    count_accuracy,
+    leaf_shares,
+    operator_chance,
+    true_share,
+    within_pool,
+)
 from unseen.tasks.gcog.operators import CONDITIONAL
 from unseen.tasks.gcog.plan import Plan
 from unseen.tasks.gcog.schema import Schema
 
 
-def task_shortcuts(plans: Sequence[Plan], read: Read, released: bool) -> list[Shortcut]:
-    """The informed baselines of a condition, weakest first."""
+def task_shortcuts(plans: Sequence[Plan], read: Read, released: bool, pool: int | None = None) -> list[Shortcut]:
+    """The informed baselines of a condition, weakest first; `pool`: how many questions there are, None for all."""
     schema, shares = plans[0].schema, leaf_shares(plans)
     chance = operator_chance(schema, shares)
     blind = [blind_accuracy(plan) for plan in plans]
@@ -40,6 +48,9 @@ def task_shortcuts(plans: Sequence[Plan], read: Read, released: bool) -> list[Sh
         gain = shares["Exist"] * (count_accuracy(distractors, constant_count) - 0.5)
         found.append(Shortcut("count-only", partial(_count_only, schema, read, distractors[0]),
                               None if released else chance + gain))
+    if pool is not None:
+        return [each if each.ceiling is None else replace(each, ceiling=within_pool(each.ceiling, pool))
+                for each in found]
     return found
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -13,18 +13,19 @@ from pydantic import Field as Option
 from pydantic import field_validator, model_validator
 
 from unseen.errors import UsageError
-from unseen.randomness import Draws
+from unseen.randomness import Draws, stream
 from unseen.spec import Field, Grid, Spec, Stream, Target
-from unseen.tasks.base import Array, Artefact, Condition, Examples, Judgement, Shortcut, Task
-from unseen.tasks.gcog import artefacts as measures
+from unseen.tasks.base import Array, Artefact, Condition, DataSeed, Examples, Judgement, Shortcut, Task
+from unseen.tasks.gcog.artefacts import task_artefacts
 from unseen.tasks.gcog.ceilings import generic_ceilings
 from unseen.tasks.gcog.codings import CODINGS, CodingName
 from unseen.tasks.gcog.drawing import picture
-from unseen.tasks.gcog.examples import build_examples
+from unseen.tasks.gcog.examples import Block, ask_examples, build_examples
 from unseen.tasks.gcog.judge import judge_file
 from unseen.tasks.gcog.operators import STANDARD
 from unseen.tasks.gcog.pixels import CELL, Image, render
 from unseen.tasks.gcog.plan import Group, Plan
+from unseen.tasks.gcog.pool import make_pool
 from unseen.tasks.gcog.presets import PRESETS, PresetName
 from unseen.tasks.gcog.records import operator_count
 from unseen.tasks.gcog.schema import FEATURES, Feature, Schema
@@ -69,12 +70,14 @@ class Gcog(Task):
     for); released does what the published code does. `coding` says how tokens are written and changes no example.
     `operators` and `two_objects` add the operators that the paper left out; `features` and `grid` change what there is
     to ask about. `constant_count` hides absent objects from those who count. `train_size` makes the training set
-    finite. `ties` is for foreign examples: whether it is an error that several objects fit, or the smallest (x, y)
-    counts. `task_shapes` (preset released) is 10 in the published demonstrations: questions are about a … j only.
+    finite; with a `pool`, as published, only the questions are: training asks so many of them again and again, each
+    time with a fresh grid. `ties` is for foreign examples: whether it is an error that several objects fit, or the
+    smallest (x, y) counts. `task_shapes` (preset released) is 10 in the published demonstrations: questions are about
+    a … j only.
     """
 
     report_by: ClassVar[tuple[str, ...]] = ("operator", "answer_kind")
-    amounts: ClassVar[frozenset[str]] = frozenset({"train_size"})
+    amounts: ClassVar[frozenset[str]] = frozenset({"train_size", "pool"})
     readings: ClassVar[frozenset[str]] = frozenset({"coding", "ties"})
     alike: ClassVar[bool] = True
 
@@ -88,6 +91,7 @@ class Gcog(Task):
     grid: tuple[int, int] = (10, 10)
     task_shapes: Annotated[int, Option(ge=2, le=26)] | None = None
     train_size: Annotated[int, Option(ge=1)] | None = None
+    pool: Annotated[int, Option(ge=1)] | None = None
     ties: Ties | None = None
 
     @field_validator("features", mode="before")
@@ -101,6 +105,8 @@ class Gcog(Task):
         low, high = self._distractors
         if low > high:
             raise ValueError(f"distractors: expected the lowest and the highest number, got {low}, {high}")
+        if self.pool is not None and self.train_size is not None:
+            raise ValueError("pool, train_size: take a pool of questions or a finite training set, not both")
         if self.preset == "released":
             fixed = {"operators": STANDARD, "two_objects": None, "constant_count": False, "features": FEATURES,
                      "grid": (10, 10)}
@@ -161,7 +167,15 @@ class Gcog(Task):
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
-        return {name: setting.condition for name, setting in self.settings.items()}
+        found = {name: setting.condition for name, setting in self.settings.items()}
+        if self.pool is not None:
+            summary = f"{found['train'].summary}; {self.pool} of them, asked again and again with fresh grids"
+            found["train"] = replace(found["train"], summary=summary, pooled=True)
+        return found
+
+    @property
+    def answer_kinds(self) -> Array:
+        return self.domain.answer_kinds
 
     def size(self, condition: str) -> int | None:
         return self.train_size if self.condition(condition).name == "train" else None
@@ -183,7 +197,25 @@ class Gcog(Task):
 
     def generate(self, condition: str, draws: Draws) -> Examples:
         plans = self.settings[condition].plans
-        tokens, targets, factors = build_examples(plans, self.preset, self.block, condition != "train", draws)
+        return self._examples(build_examples(plans, self.preset, self.block, condition != "train", draws))
+
+    def blocks(self, condition: str, data_seed: DataSeed) -> Callable[[int], Examples]:
+        pooled = self._pooled(condition)
+        if pooled is None:
+            return super().blocks(condition, data_seed)
+        drawn_by = self.drawn_by()
+        pool = make_pool(self.settings[condition].plans, self.preset, pooled, stream("pool", drawn_by, data_seed))
+        # Which questions are asked when, and their grids, differ from pool to pool.
+        named = stream("pooled", drawn_by, pooled, data_seed)
+        return lambda block: self._examples(ask_examples(pool, self.block, named.block(block)))
+
+    def _pooled(self, condition: str) -> int | None:
+        """How many questions there are in the pool of a condition; None: all are fresh."""
+        return self.pool if condition == "train" else None
+
+    def _examples(self, block: Block) -> Examples:
+        """Tokens in the coding of this task."""
+        tokens, targets, factors = block
         inputs = CODINGS[self.coding].write(self.domain, self.two, tokens)
         if PRESETS[self.preset].masked:
             inputs["rule_mask"] = tokens.mask
@@ -240,28 +272,17 @@ class Gcog(Task):
 
     def shortcuts(self, condition: str) -> Sequence[Shortcut]:
         self.condition(condition)
-        return task_shortcuts(self.settings[condition].plans, self.tokens, self.preset == "released")
+        return task_shortcuts(self.settings[condition].plans, self.tokens, self.preset == "released",
+                              self._pooled(condition))
 
     def ceilings(self, condition: str) -> Mapping[str, float]:
         self.condition(condition)
-        return generic_ceilings(self.settings[condition].plans, self.preset == "released")
+        return generic_ceilings(self.settings[condition].plans, self.preset == "released", self._pooled(condition))
 
     def artefacts(self, condition: str) -> Sequence[Artefact]:
         self.condition(condition)
-        plans, released = self.settings[condition].plans, self.preset == "released"
-        found = [
-            Artefact("ambiguity", "share of questions with an operator that several objects fit, on the path or not",
-                     partial(measures.ambiguous_share, self.domain, self.tokens), 0.0, 0.0,
-                     released and any(plan.depth > 1 for plan in plans)),
-            Artefact("products", "how much more often ProductEven answers True than ProductOdd",
-                     measures.product_imbalance, 0.0, 0.0, released),
-            Artefact("no distractors", "share of grids without a distractor", measures.no_distractors, 0.0, 0.0,
-                     released or any(plan.distractors[0] == 0 for plan in plans)),
-        ]
-        if self.domain != Schema() or any(plan.depth > 7 or plan.distractors[1] > 45 or plan.two for plan in plans):
-            found.append(Artefact("redraws", "share of questions drawn again for want of room, which makes some "
-                                  "operators rarer", measures.redrawn, 0.0, 0.01, True))
-        return found
+        return task_artefacts(self.settings[condition].plans, self.tokens, self.preset == "released",
+                              self._pooled(condition))
 
 
 def check_standard(task: Gcog) -> None:

@@ -132,7 +132,10 @@ def check_duplicates(case: Case) -> Verdict:
     Independent draws repeat each other no more often than they coincide with those of another sample. So if
     two samples have as much in common, the draws are in order and the set of possible examples is small.
     """
-    return _coincidences(case.repeats, case.coincidences, len(case.examples), "repeat an earlier one")
+    word, detail = _coincidences(case.repeats, case.coincidences, len(case.examples), "repeat an earlier one")
+    if word == "FAIL" and case.condition.pooled:
+        return "shown", f"{detail.partition(' (')[0]}, because they come from a pool"
+    return word, detail
 
 
 def check_overlap(case: Case) -> Verdict:
