@@ -113,6 +113,18 @@ def test_conditions_and_what_is_unseen() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
+def test_in_small_worlds_the_widest_condition_ends_where_there_is_no_room_left() -> None:
+    small = {"grid": (4, 4), "features": (("shape", tuple("abcdef")), ("color", ("red", "green", "blue", "pink")))}
+    made = task("gcog/distractor", **small, ood_distractors=(6, 12))
+    assert list(made.conditions)[-2:] == ["ood/distractors=12", "ood/distractors=12-15"]
+    assert made.sample("ood/distractors=12-15", 500).factors["distractors"].max() == 15
+    few = task("gcog/distractor", **{**small, "grid": (10, 10)}, ood_distractors=(12,))
+    assert list(few.conditions)[-1] == "ood/distractors=12-18"  # of 24 objects 6 may have the colour that is asked for
+    assert few.sample("ood/distractors=12-18", 500).factors["distractors"].max() == 18
+    full = task("gcog/distractor", **small, ood_distractors=(15,))
+    assert list(full.conditions)[-1] == "ood/distractors=15"
+
+
 def test_numbers_of_distractors_and_depths(preset: str) -> None:
     made = task("gcog/distractor", preset=preset)
     assert set(made.sample("train", 2000).factors["distractors"].tolist()) == set(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -24,10 +25,17 @@ class Distractor(Gcog):
             found.append(self._setting(f"iid/distractors={n}", (n, n), "as many as in some of the training data"))
         for n in self.ood_distractors:
             found.append(self._setting(f"ood/distractors={n}", (n, n), _SHIFT))
-        if self.ood_distractors:  # where the paper compares representations
-            most = max(self.ood_distractors)
-            found.append(self._setting(f"ood/distractors={most}-{most + 10}", (most, most + 10), _SHIFT))
+        most = max(self.ood_distractors, default=0)
+        more = min(most + 10, self._room)
+        if 0 < most < more:  # where the paper compares representations
+            found.append(self._setting(f"ood/distractors={most}-{more}", (most, more), _SHIFT))
         return found
+
+    @property
+    def _room(self) -> int:
+        """How many distractors fit beside one object: in cells, and where a value of a feature is its alone."""
+        objects = math.prod(self.domain.sizes)
+        return min(self.domain.cells - 1, *(objects - objects // size for size in self.domain.sizes))
 
     def _setting(self, name: str, distractors: tuple[int, int], what: str) -> Setting:
         many = " to ".join(str(n) for n in dict.fromkeys(distractors))
