@@ -112,7 +112,6 @@ def test_conditions_and_what_is_unseen() -> None:
                                                                                   "ood/distractors=7-17"]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
 def test_in_small_worlds_the_widest_condition_ends_where_there_is_no_room_left() -> None:
     small = {"grid": (4, 4), "features": (("shape", tuple("abcdef")), ("color", ("red", "green", "blue", "pink")))}
     made = task("gcog/distractor", **small, ood_distractors=(6, 12))
@@ -125,6 +124,7 @@ def test_in_small_worlds_the_widest_condition_ends_where_there_is_no_room_left()
     assert list(full.conditions)[-1] == "ood/distractors=15"
 
 
+@pytest.mark.parametrize("preset", PRESETS)
 def test_numbers_of_distractors_and_depths(preset: str) -> None:
     made = task("gcog/distractor", preset=preset)
     assert set(made.sample("train", 2000).factors["distractors"].tolist()) == set(
