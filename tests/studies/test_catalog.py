@@ -31,6 +31,15 @@ COUNTS = {
     "ctl-table1": {"smoke": 2 * 3 * 2, "mini": 2 * 3 * 5, "small": 2 * 3 * 25, "medium": 2 * 3 * 5, "full": 2 * 3 * 25},
     "ctl-grid": {"smoke": 3 * 2, "mini": 2 * 2 * 2 * 3, "medium": 3 * 2 * 2 * 5, "full": 3 * 20 * 5},
     "ctl-lengths": {"smoke": 3 * 2, "mini": 3 * 3, "full": 3 * 2 * 10},
+    # Models × seeds; tasks (× splits, or positions); depths of training; tasks × layers × heads; pools × codings.
+    "gcog-distractors": {"smoke": 6, "mini": 4 * 5, "small": 6 * 3, "medium": 6 * 3, "full": 6 * 5},
+    "gcog-systematicity": {"smoke": 2 * 6, "mini": (4 + 2) * 3, "small": 2 * 6 * 3, "medium": 2 * 6 * 3,
+                           "full": (3 * 6 + 6 + 4) * 5},
+    "gcog-productivity": {"smoke": 2 * 6, "mini": 2 * 3, "small": 2 * 6 * 3, "medium": 2 * 6 * 3,
+                          "full": (2 * 6 + 4) * 5},
+    "gcog-layers": {"smoke": 4 * 2 * 2, "mini": 2 * 2 * 3, "medium": 4 * 2 * 2 * 3, "full": 4 * 4 * 3 * 5},
+    "gcog-pool": {"smoke": 2 * 2, "mini": 2 * 3 * 3, "medium": 3 * 3, "full": 2 * 2 * 5 * 6 * 3},
+    "gcog-rsa": {"smoke": 6, "mini": 4 * 5, "small": 6 * 3, "medium": 6 * 3, "full": 6 * 5},
     "rules-confounds": {"smoke": 2 * (5 * 2 + 7), "mini": 2 * (5 * 2 + 7) * 3, "full": 2 * (5 * 2 + 7) * 5 * 5 * 5 * 5},
 }
 # The first cell of every scale. A change here changes what a published table was made from: raise the version of what
@@ -50,11 +59,24 @@ FIRST = {
     "ctl-grid": {"smoke": "a62ac22fea66a1b7", "mini": "f9bd79f81605ffaa", "medium": "8d9a5df64ec301e7",
                  "full": "90b569a5f7b8ec60"},
     "ctl-lengths": {"smoke": "dd4fad154b8ffcec", "mini": "80e9bf597bdee87e", "full": "91a736f20734d18e"},
+    "gcog-distractors": {"smoke": "a884a2c7f0c41a20", "mini": "2f296ef2c7f800fd", "small": "5d3b4588d3653bb4",
+                         "medium": "0ed52ad724faea32", "full": "57562e05bb0c2837"},
+    "gcog-systematicity": {"smoke": "e9cb34ae9c683ab3", "mini": "f975b8974dda0017", "small": "7bc0150cf54b8abb",
+                           "medium": "c694508c51c39f0e", "full": "2a4b7fabe6462964"},
+    "gcog-productivity": {"smoke": "6a119071c5870769", "mini": "3692bcb86330f41f", "small": "2f4e6823abc95387",
+                          "medium": "eff449a31c958302", "full": "5791d87cabc4afb9"},
+    "gcog-layers": {"smoke": "c83f09ea9729c189", "mini": "c1340f71c58c489e", "medium": "c8281136ee050ff7",
+                    "full": "dc674c01cf17fc47"},
+    "gcog-pool": {"smoke": "90e39267ca83e114", "mini": "1a28b76510ddaf22", "medium": "f0708f75a36fac2c",
+                  "full": "502ffb1559380282"},
+    "gcog-rsa": {"smoke": "efe6342caeff659a", "mini": "cb598831b2c575c6", "small": "9af9aa64724d6723",
+                 "medium": "95bfaef701db4e76", "full": "a2deffc3570e4d53"},
     "rules-confounds": {"smoke": "bf924f0b42e715f2", "mini": "f1eef2c19926a35c", "full": "f45f0966e8b77734"},
 }
 
 
-OWN = {"specialization": ("rules/mlp", "rules/mha", "rules/rnn"), "representation": ("ctl/A", "ctl/R")}
+OWN = {"specialization": ("rules/mlp", "rules/mha", "rules/rnn"), "representation": ("ctl/A", "ctl/R"),
+       "similarity": ("gcog/distractor",)}
 """The tasks of the studies on which an analysis draws data of its own."""
 
 

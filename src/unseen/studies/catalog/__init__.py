@@ -23,6 +23,12 @@ STUDIES: Registry[Study] = Registry(
         "ctl-table1": (f"{_HERE}.ctl_table1:STUDY", "do networks compose functions across groups never seen together?"),
         "ctl-grid": (f"{_HERE}.ctl_grid:STUDY", "how much overlap of two paths lets a network mix them?"),
         "ctl-lengths": (f"{_HERE}.ctl_lengths:STUDY", "do networks compose longer chains than those of training?"),
+        "gcog-distractors": (f"{_HERE}.gcog_distractors:STUDY", "questions about a few objects, asked among many"),
+        "gcog-systematicity": (f"{_HERE}.gcog_systematicity:STUDY", "operators with objects, or operators, never met"),
+        "gcog-productivity": (f"{_HERE}.gcog_productivity:STUDY", "trees of questions deeper than those of training"),
+        "gcog-layers": (f"{_HERE}.gcog_layers:STUDY", "do more layers or heads help with what was never seen?"),
+        "gcog-pool": (f"{_HERE}.gcog_pool:STUDY", "does a fixed pool of questions keep models from fresh ones?"),
+        "gcog-rsa": (f"{_HERE}.gcog_rsa:STUDY", "does training bring states closer to the stimulus or the answer?"),
         "retrieval-noise": (f"{_HERE}.retrieval_noise:STUDY", "do positions help, or the dropout that goes with them?"),
     },
 )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _RETRIEVAL = "unseen.studies.claims.retrieval"
 _RULES = "unseen.studies.claims.rules"
 _CTL = "unseen.studies.claims.ctl"
+_GCOG = "unseen.studies.claims.gcog"
 
 CLAIMS: Registry[Claim] = Registry(
     "claim",
@@ -49,6 +50,27 @@ CLAIMS: Registry[Claim] = Registry(
         "ctl/K7": (f"{_CTL}:K7", "the cluster of a function's output predicts what may follow"),
         "ctl/table1": (f"{_CTL}:TABLE1_VALUES", "the accuracies of table 1"),
         "ctl/lengths": (f"{_CTL}:LENGTHS", "Bi-LSTM and NDR compose more functions than they were trained on"),
+        "gcog/distractors-learned": (f"{_GCOG}:DISTRACTORS_LEARNED", "all models learn among a few distractors"),
+        "gcog/distractors": (f"{_GCOG}:DISTRACTORS", "only cross-attention models stay excellent among more of them"),
+        "gcog/distractors-drop": (f"{_GCOG}:DISTRACTORS_DROP", "three models answer in part among 10, and drop at 20"),
+        "gcog/distractors-weakest": (f"{_GCOG}:DISTRACTORS_WEAKEST", "recurrent models are the weakest among more"),
+        "gcog/operators-learned": (f"{_GCOG}:OPERATORS_LEARNED", "all models learn operators with some objects"),
+        "gcog/operators": (f"{_GCOG}:OPERATORS_NEW", "with other objects all do well, cross-attention models best"),
+        "gcog/leak": (f"{_GCOG}:LEAK", "the published test of these is easier by the half of it that was trained"),
+        "gcog/trees-learned": (f"{_GCOG}:TREES_LEARNED", "all models learn trees of some operators"),
+        "gcog/trees": (f"{_GCOG}:TREES_NEW", "on fresh trees, of known and new triples, the Perceiver is the best"),
+        "gcog/trees-values": (f"{_GCOG}:TREES_VALUES", "the accuracies on trees that are printed"),
+        "gcog/relative-trees": (f"{_GCOG}:RELATIVE_TREES", "with relative positions the same, but somewhat lower"),
+        "gcog/productivity-learned": (f"{_GCOG}:PRODUCTIVITY_LEARNED", "all models learn questions of depths 1 and 3"),
+        "gcog/productivity": (f"{_GCOG}:PRODUCTIVITY", "all models are at chance on depths 5 and 7"),
+        "gcog/relative-productivity": (f"{_GCOG}:RELATIVE_PRODUCTIVITY", "relative positions do not help there"),
+        "gcog/depth-1": (f"{_GCOG}:DEPTH_1", "trained on depth 1 alone, all models fail on deeper questions"),
+        "gcog/layers-distractors": (f"{_GCOG}:LAYERS_DISTRACTORS", "layers help among more distractors"),
+        "gcog/layers-operators": (f"{_GCOG}:LAYERS_OPERATORS", "layers help with objects an operator never met"),
+        "gcog/layers-trees": (f"{_GCOG}:LAYERS_TREES", "layers help with operators not trained together"),
+        "gcog/layers-productivity": (f"{_GCOG}:LAYERS_PRODUCTIVITY", "layers do not help with deeper questions"),
+        "gcog/similarity": (f"{_GCOG}:SIMILARITY", "cross-attention models come closest to stimuli and targets"),
+        "gcog/pool": (f"{_GCOG}:POOL", "fresh training questions close the gap between training and test"),
         "rules/votes": (f"{_RULES}:VOTE_VALUES", "the printed shares of votes"),
     },
 )

@@ -23,10 +23,17 @@ def claims(names: Iterable[str] = ()) -> list[Claim]:
 
 def verdicts(records: pd.DataFrame, runs: pd.DataFrame | None = None, names: Iterable[str] = (),
              curves: Callable[[], pd.DataFrame] = pd.DataFrame) -> list[Verdict]:
-    """The verdict on every claim (or those named) at every scale of the records; see `judge`."""
+    """The verdict on every claim about the families that were run (or those named) at every scale; see `judge`."""
     runs = records.drop_duplicates([c for c in ("scale", "cell") if c in records]) if runs is None else runs
     scales = list(dict.fromkeys(runs["scale"])) if "scale" in runs else [None]
-    return [judge(claim, _at(records, scale), _at(runs, scale), curves) for scale in scales for claim in claims(names)]
+    chosen = claims(names or _about(runs))
+    return [judge(claim, _at(records, scale), _at(runs, scale), curves) for scale in scales for claim in chosen]
+
+
+def _about(runs: pd.DataFrame) -> list[str]:
+    """The claims about the families of these runs; all, if there are none about them."""
+    families = {str(task).partition("/")[0] for task in runs["task"]} if "task" in runs else set()
+    return [entry.name for entry in CLAIMS if entry.name.partition("/")[0] in families]
 
 
 def _at(frame: pd.DataFrame, scale: str | None) -> pd.DataFrame:
