@@ -67,7 +67,7 @@ FIRST = {
                           "medium": "eff449a31c958302", "full": "5791d87cabc4afb9"},
     "gcog-layers": {"smoke": "c83f09ea9729c189", "mini": "c1340f71c58c489e", "medium": "c8281136ee050ff7",
                     "full": "dc674c01cf17fc47"},
-    "gcog-pool": {"smoke": "90e39267ca83e114", "mini": "1a28b76510ddaf22", "medium": "f0708f75a36fac2c",
+    "gcog-pool": {"smoke": "90e39267ca83e114", "mini": "b5c20e80d0357f1a", "medium": "f0708f75a36fac2c",
                   "full": "502ffb1559380282"},
     "gcog-rsa": {"smoke": "efe6342caeff659a", "mini": "cb598831b2c575c6", "small": "9af9aa64724d6723",
                  "medium": "95bfaef701db4e76", "full": "a2deffc3570e4d53"},

@@ -35,7 +35,7 @@ DISTRACTORS: dict[str, dict[str, Any]] = {"clean": {"some": {}, "none": {"distra
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": SMALL, "width": 16, "recipe": TINY_RECIPE, "pools": (200,), "models": (GRU,), "seeds": 1,
               "codings": ("embedding", "integer")},
-    "mini": {"task": SMALL, "width": 64, "recipe": {**SMALL_RECIPE, "steps": 16_000},
+    "mini": {"task": SMALL, "width": 64, "recipe": {**SMALL_RECIPE, "steps": 12_000},
              "pools": (2_000, 20_000), "models": (GRU,), "seeds": 3, "codings": ("embedding", "integer")},
     "medium": {"recipe": {"steps": 21_086}, "pools": (10_000, 100_000), "models": (CROSS,), "seeds": 3},
     "full": {"pools": (10_000, 40_000, 100_000, 1_000_000), "seeds": 3, "presets": ("clean", "released"),
