@@ -64,7 +64,7 @@ def test_a_matrix_over_two_axes(store: Path) -> None:
         block = text.split(condition)[1].splitlines()
         for line, width in zip(block[3:5], (4, 8), strict=True):
             rows = last[(last.condition == condition) & (last.width == width)].groupby("order").value
-            shown = [f"{mean:.2f} ± {spread:.2f}" for mean, spread in zip(rows.mean(), rows.std(), strict=True)]
+            shown = [f"{mean:.3f} ± {spread:.3f}" for mean, spread in zip(rows.mean(), rows.std(), strict=True)]
             assert line.split("  ")[0].strip() == str(width)
             assert all(cell in line for cell in shown)
 

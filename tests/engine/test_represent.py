@@ -116,8 +116,12 @@ def brute_compatibility(of: Lookup, faults: np.ndarray) -> dict[tuple[str, str],
     for f1, f2, start in itertools.product(range(len(world.names)), range(len(world.names)), range(len(world.symbols))):
         middle = int(world.tables[f1, start])
         transition = f"{groups[world.group_of[f1]]}→{groups[world.group_of[f2]]}"
+        # The planted states are those of groups: the clusters at a symbol are the groups that can return it, in order.
+        able = dict.fromkeys(int(world.group_of[f]) for f in range(len(world.names)) if middle in world.tables[f])
+        cluster = f"{list(able).index(int(world.group_of[f1]))}→{groups[world.group_of[f2]]}"
         for key in (("", ""), ("transition", transition),
-                    ("transition,symbol", f"{transition},{world.symbols[middle]}")):
+                    ("transition,symbol", f"{transition},{world.symbols[middle]}"),
+                    ("cluster,symbol", f"{cluster},{world.symbols[middle]}")):
             right.setdefault(key, []).append(float(not faults[f1, f2, middle]))
     return {key: float(np.mean(values)) for key, values in right.items()}
 

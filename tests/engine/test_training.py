@@ -64,6 +64,15 @@ def test_best_is_the_first_best_validation() -> None:
         assert progress.best_step == min(s for s, v in scores.items() if v == progress.best)
 
 
+def test_best_may_be_the_latest_of_equals() -> None:
+    trainer = Trainer(job([0, 1], learning_rate=1e-9, ties="latest", patience=2, steps=200))
+    points = trainer.advance()
+    for key, progress in trainer.progress.items():
+        scores = {p.step: p.value for p in points if p.key == key and p.metric == "accuracy"}
+        assert len(set(scores.values())) == 1 and len(scores) == 3  # patience is about better ones
+        assert progress.best_step == max(scores)
+
+
 def test_patience_ends_a_member_and_leaves_the_others() -> None:
     impatient = job([0], patience=1, steps=200).members[0]
     patient = job([1], steps=200).members[0]

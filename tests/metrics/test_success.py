@@ -62,3 +62,17 @@ def test_without_a_converged_run_there_is_no_conditional_mean() -> None:
     assert all(math.isnan(value) for value in table.accuracy_converged)
     assert all(math.isnan(value) for value in table.solved_low)
     assert success_table(given[given.condition != "iid"], ["model"]).empty
+
+
+def test_runs_that_diverged_have_not_converged() -> None:
+    given = records()
+    lost = pd.DataFrame({"model": ["b", "b", "elsewhere"]})
+    plain, table = (success_table(given, ["model"], diverged=frame).set_index(["model", "condition"])
+                    for frame in (None, lost))
+    assert (table.loc["a"] == plain.loc["a"]).all(axis=None)
+    for condition in ("ood/x", "ood/y"):
+        row, before = table.loc[("b", condition)], plain.loc[("b", condition)]
+        assert (row.runs, row.diverged, row.converged) == (14, 2, before.converged)
+        expected = wilson(int(row.converged), 14, covers="seeds")
+        assert (row.converged_low, row.converged_high) == (expected.low, expected.high)
+        assert row.accuracy == before.accuracy

@@ -30,10 +30,16 @@ def votes(store: Store) -> pd.DataFrame:
 
 def success(store: Store) -> pd.DataFrame:
     """How many runs of each place converged, and how many of these solve each other condition (last weights)."""
+    import pandas as pd
+
     from unseen.metrics.success import success_table
 
     records, entries = store.tables(overall=True)
-    return success_table(records, _places(records, entries))
+    by = _places(records, entries)
+    lost = [{"scale": scale, "task": json.loads(task)["name"], "model": json.loads(model)["name"], **json.loads(levels)}
+            for scale, task, model, levels, status in entries[["scale", "task", "model", "levels", "status"]].to_numpy()
+            if status == "diverged"]
+    return success_table(records, by, diverged=pd.DataFrame(lost).reindex(columns=by))
 
 
 def success_text(table: pd.DataFrame) -> str:
@@ -45,8 +51,9 @@ def success_text(table: pd.DataFrame) -> str:
     if not len(table):
         return "no run has an accuracy in and out of distribution yet"
     by = list(table.columns[: table.columns.get_loc("condition")])
+    counts = ["runs", "diverged"] if table["diverged"].any() else ["runs"]
     shown = pd.DataFrame({
-        **{column: table[column] for column in [*by, "condition", "runs"]},
+        **{column: table[column] for column in [*by, "condition", *counts]},
         "iid": [_mean(*pair) for pair in zip(table["inside"], table["inside_spread"], strict=True)],
         "converged": _counts(table, "converged", table["runs"]),
         "all runs": [_mean(*pair) for pair in zip(table["accuracy"], table["accuracy_spread"], strict=True)],
@@ -75,7 +82,7 @@ def grid(store: Store, axes: str) -> str:
     parts = []
     for place, found in rows.groupby(others, sort=False, dropna=False):
         cells = found.groupby(named, sort=True)["value"].agg(["mean", "std"])
-        text = cells.apply(lambda one: _mean(one["mean"], one["std"], 2), axis=1).unstack().fillna("")
+        text = cells.apply(lambda one: _mean(one["mean"], one["std"], 3), axis=1).unstack().fillna("")
         parts += ["  ".join(str(level) for level in place if level == level), text.to_string(), ""]
     return "\n".join(parts) or "no run has ended yet"
 

@@ -41,6 +41,7 @@ class Recipe(Config):
                                                      "equal lengths, or as given")
     validate_every: PositiveInt = 500
     validation_examples: PositiveInt = 2_000
+    ties: Literal["first", "latest"] = Field("first", description="of equally good validations, whose weights are best")
     patience: PositiveInt | None = Field(None, description="validations without a better one before a member stops")
 
 
@@ -79,7 +80,7 @@ class Evaluation(Config):
 _RULES = {"learning_rate": 1e-4, "batch": 256, "clip": None, "validate_every": 5_000, "validation_examples": 2_560}
 
 # CTL++: batches of equal lengths; the last weights are reported. On S the code trains the Bi-LSTM otherwise than on A
-# and R; the paper says alike. The original task (`lengths`) has no warm-up.
+# and R; the paper says alike. The original task (`lengths`) has no warm-up, and reports the latest of the best weights.
 _CTL = {"optimiser": "adamw", "learning_rate": 1.5e-4, "batch": 512, "clip": 5.0, "warmup": 500, "batches": "lengths",
         "validate_every": 1_000, "validation_examples": 1_000}
 
@@ -108,13 +109,13 @@ RECIPES: dict[str, dict[str, Any]] = {
     "rules-mha-paper": {**_RULES, "steps": 500_000},
     "rules-rnn-paper": {**_RULES, "steps": 500_000, "clip": 1.0},
     "ctl-bilstm-paper": {**_CTL, "steps": 80_000},
-    "ctl-bilstm-S-paper": {**_CTL, "steps": 80_000, "optimiser": "adam", "learning_rate": 1e-3, "batch": 128},
+    "ctl-bilstm-S-released": {**_CTL, "steps": 80_000, "optimiser": "adam", "learning_rate": 1e-3, "batch": 128},
     "ctl-transformer-paper": {**_CTL, "steps": 300_000, "weight_decay": 0.0025},
     "ctl-ndr-paper": {**_CTL, "steps": 80_000, "clip": 1.0},
     "ctl-bilstm-lengths-paper": {**_CTL, "steps": 20_000, "optimiser": "adam", "learning_rate": 1e-3, "batch": 256,
-                                 "warmup": 0},
-    "ctl-transformer-lengths-paper": {**_CTL, "steps": 30_000, "weight_decay": 0.0025, "warmup": 0},
-    "ctl-ndr-lengths-paper": {**_CTL, "steps": 30_000, "weight_decay": 0.01, "warmup": 0},
+                                 "warmup": 0, "ties": "latest"},
+    "ctl-transformer-lengths-paper": {**_CTL, "steps": 30_000, "weight_decay": 0.0025, "warmup": 0, "ties": "latest"},
+    "ctl-ndr-lengths-paper": {**_CTL, "steps": 30_000, "weight_decay": 0.01, "warmup": 0, "ties": "latest"},
     "gcog-distractor-paper": {**_GCOG, "steps": _seen(53_980_000)},
     "gcog-systematic-operators-paper": {**_GCOG, "steps": _seen(47_980_000)},
     "gcog-systematic-trees-paper": {**_GCOG, "steps": _seen(53_980_000)},
@@ -135,15 +136,16 @@ def recipe(name: str = "quick", **options: Any) -> Recipe:
 
 
 def published(task: str, model: str) -> Recipe | None:
-    """The recipe the paper trained this model with on this task, if there is one.
+    """The recipe this model was published with on this task, if there is one: the paper's, or the released code's.
 
     >>> published("ctl/S", "ctl-bilstm").name, published("ctl/A", "ctl-bilstm").name, published("ctl/A", "lstm")
-    ('ctl-bilstm-S-paper', 'ctl-bilstm-paper', None)
+    ('ctl-bilstm-S-released', 'ctl-bilstm-paper', None)
     >>> published("gcog/distractor", "gcog-rnn").name, published("gcog/distractor", "gcog-bert").name
     ('gcog-distractor-paper', 'gcog-bert-paper')
     """
     family, _, variant = task.partition("/")
-    names = [f"{part}-paper" for part in (f"{model}-{variant}", model, f"{family}-{variant}", family)]
+    names = [f"{part}-{source}" for part in (f"{model}-{variant}", model, f"{family}-{variant}", family)
+             for source in ("paper", "released")]
     return next((recipe(name) for name in names if name in RECIPES), None)
 
 
@@ -156,6 +158,7 @@ def deviations(used: Recipe, task: str, model: str) -> list[str]:
     theirs = published(task, model)
     if theirs is None:
         return []
+    source = {"paper": "paper", "released": "released code"}[theirs.name.rpartition("-")[2]]
     fields = [f for f in Recipe.model_fields if f != "name"]
-    return [f"{f.replace('_', ' ')} {getattr(used, f)} (paper: {getattr(theirs, f)})"
+    return [f"{f.replace('_', ' ')} {getattr(used, f)} ({source}: {getattr(theirs, f)})"
             for f in fields if getattr(used, f) != getattr(theirs, f)]

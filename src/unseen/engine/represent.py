@@ -64,7 +64,9 @@ def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
     On `probe/singles`, by `symbol` and overall: mean cosine `within` and `across` groups, their `gap` and its `gap_p`
     (shuffling the groups of functions), `silhouette`, how many `clusters` by the paper's rule, and their `agreement`
     with the groups; and the `accuracy`. On `probe/pairs`: `compatibility`, the accuracy by transition and symbol in the
-    middle, and how much of it the clusters or the groups of the first function explain (`cluster_gain`, …).
+    middle, and by the cluster of the first function there, the group of the second and that symbol (the paper's figure
+    6: levels like `0→b,3`); and how much of it the clusters or the groups of the first function explain
+    (`cluster_gain`, …).
     """
     assert isinstance(task, Lookup)
     singles, pairs = _all(task, SINGLES), _all(task, PAIRS)
@@ -78,7 +80,7 @@ def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
         found.append([
             Measure(SINGLES, "", "", f"{REPRESENTATION}/accuracy", score.value, score.standard_error, score.n),
             *_grouped(matrices, clusters, task.actual_world),
-            *_compatibility(of_pairs, pairs, task.actual_world),
+            *_compatibility(of_pairs, pairs, clusters, task.actual_world),
             *_explained(right(of_pairs, pairs.targets, "category"), pairs, clusters, task.actual_world)])
     return found
 
@@ -120,11 +122,16 @@ def _singles(factor: str, level: str, values: tuple[float, ...], n: int) -> Iter
         yield Measure(SINGLES, factor, level, f"{REPRESENTATION}/{name}", float(value), math.nan, n)
 
 
-def _compatibility(predicted: Array, pairs: Examples, world: World) -> Iterator[Measure]:
-    """The accuracy on pairs: overall, by transition, and by transition and the symbol between the two functions."""
-    transition, middle = pairs.factors["transition"], np.array(world.symbols)[pairs.factors["symbols"][:, 1]]
-    at = np.char.add(np.char.add(transition, ","), middle)
-    for factor, levels in (("", np.full(len(pairs), "")), ("transition", transition), ("transition,symbol", at)):
+def _compatibility(predicted: Array, pairs: Examples, clusters: Ints, world: World) -> Iterator[Measure]:
+    """The accuracy on pairs: overall, by transition, by transition and the symbol between the two functions, and by the
+    cluster of the first function's output in place of its group (−1 where it has no state)."""
+    transition, symbol = pairs.factors["transition"], pairs.factors["symbols"][:, 1].astype(np.int64)
+    first, second = pairs.factors["functions"][:, :2].astype(np.int64).T
+    group, middle = np.array(list(world.groups))[world.group_of[second]], np.array(world.symbols)[symbol]
+    cluster = [f"{c}→{g},{s}" for c, g, s in zip(clusters[symbol, first], group, middle, strict=True)]
+    by = {"": np.full(len(pairs), ""), "transition": transition,
+          "transition,symbol": np.char.add(np.char.add(transition, ","), middle), "cluster,symbol": np.array(cluster)}
+    for factor, levels in by.items():
         table = accuracy_by(predicted, pairs.targets, "category", levels)
         for level, value, error, n in table[["level", "value", "standard_error", "n"]].to_numpy():
             yield Measure(PAIRS, factor, str(level), f"{REPRESENTATION}/compatibility", float(value), float(error),

@@ -208,9 +208,9 @@ class Trainer:
             now.loss_sum, now.loss_steps = 0.0, 0
             score = found.get("accuracy", -found["loss"])
             now.scores.append(score)
-            now.worse += 1
-            if score > now.best:
-                now.best, now.best_step, now.worse = score, self.step, 0
+            now.worse = 0 if score > now.best else now.worse + 1
+            if score > now.best or (score == now.best and recipe.ties == "latest"):
+                now.best, now.best_step = score, self.step
                 self.best[member.key] = self.stack.member(i)
             if not math.isfinite(found["loss"]):
                 ended[i] = "diverged"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -20,13 +21,15 @@ def success_table(
     solved: float = SOLVED,
     selection: str = "last",
     inside: str = "iid",
+    diverged: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """One row for the runs that agree in the columns `by`, and for each condition beside `inside`.
 
     A run has converged if its accuracy on `inside` is at least `converged`; it solves a condition if its accuracy there
     is above `solved`. Means over all runs and over converged ones stand side by side, since a selected mean says
-    nothing of how often it is reached; rates have Wilson intervals. Runs that left no record (failed, diverged, still
-    to come) are not counted.
+    nothing of how often it is reached; rates have Wilson intervals. `diverged` has a row with the columns `by` for each
+    run that diverged: it left no record, and counts as one that did not converge. Runs that failed or are still to come
+    are not counted.
 
     >>> rows = [(0, "iid", 1.0), (0, "ood/x", 0.99), (1, "iid", 1.0), (1, "ood/x", 0.5), (2, "iid", 0.4),
     ...         (2, "ood/x", 0.3)]
@@ -41,24 +44,32 @@ def success_table(
     wide = wide.dropna(how="all")
     if inside not in wide:
         return pd.DataFrame(columns=[*by, *_COLUMNS])
+    lost = Counter() if diverged is None else Counter(map(_key, diverged[by].itertuples(index=False)))
     found = []
     for place, runs in wide.groupby(level=by, sort=False, dropna=False):
+        levels = place if isinstance(place, tuple) else (place,)
         for condition in (name for name in runs if name != inside and runs[name].notna().any()):
             both = runs[[inside, condition]].dropna()
-            found.append([*(place if isinstance(place, tuple) else (place,)), condition,
-                          *_row(both[inside], both[condition], converged, solved)])
+            row = _row(both[inside], both[condition], converged, solved, lost[_key(levels)])
+            found.append([*levels, condition, *row])
     return pd.DataFrame(found, columns=[*by, *_COLUMNS])
 
 
-_COLUMNS = ("condition", "runs", "inside", "inside_spread", "converged", "converged_low", "converged_high", "accuracy",
-            "accuracy_spread", "accuracy_converged", "accuracy_converged_spread", "solved", "solved_low", "solved_high")
+def _key(levels: Iterable[object]) -> tuple[str, ...]:
+    """A place by its levels, missing ones included, which are not equal to themselves."""
+    return tuple(str(level) for level in levels)
 
 
-def _row(inside: pd.Series, outside: pd.Series, converged: float, solved: float) -> list[float]:
+_COLUMNS = ("condition", "runs", "diverged", "inside", "inside_spread", "converged", "converged_low", "converged_high",
+            "accuracy", "accuracy_spread", "accuracy_converged", "accuracy_converged_spread", "solved", "solved_low",
+            "solved_high")
+
+
+def _row(inside: pd.Series, outside: pd.Series, converged: float, solved: float, diverged: int) -> list[float]:
     learned = outside[inside >= converged]
     wins = int((learned > solved).sum())
-    reached = wilson(len(learned), len(outside), covers="seeds")
+    reached = wilson(len(learned), len(outside) + diverged, covers="seeds")
     solves = wilson(wins, len(learned), covers="seeds") if len(learned) else None
-    return [len(outside), inside.mean(), inside.std(), len(learned), reached.low, reached.high, outside.mean(),
-            outside.std(), learned.mean(), learned.std(), wins,
+    return [len(outside) + diverged, diverged, inside.mean(), inside.std(), len(learned), reached.low, reached.high,
+            outside.mean(), outside.std(), learned.mean(), learned.std(), wins,
             solves.low if solves else float("nan"), solves.high if solves else float("nan")]

@@ -47,6 +47,8 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "two nodes of a name": (graph(RING, nodes=[{"name": "a"}, {"name": "a"}]), {}, "two nodes have the same name"),
     "a word for the split": (graph([("a", "b", "tset")]), {}, "'train', 'test' or 'both'"),
     "sizes": (graph(RING, groups={"a": 2, "b": 2, "c": 3}), {}, "the groups have 7 functions, the task 6"),
+    "negative sizes": (graph(RING, groups={"a": 4, "b": 3, "c": -1}), {}, "greater than 0"),
+    "empty groups": (graph(RING, groups={"a": 4, "b": 2, "c": 0}), {}, "greater than 0"),
     "symbols": ({**graph(RING), "edges": [{"from": "a", "to": "b", "in": "both", "symbols": {"c": [4]}}]}, {},
                 "allows 'c' at [4]; symbols are 0 … 3"),
     "a function elsewhere": ({**graph(RING), "edges": [{"from": "a", "to": "b", "in": "both", "symbols": {"a": [0]}}]},
@@ -176,3 +178,8 @@ def test_too_many_functions_or_too_few() -> None:
         make("ctl/A", symbols=3, functions=8).size("train")
     with pytest.raises(UsageError, match="leave 2 for 4 groups"):
         make("ctl/S", functions=6).size("train")
+
+
+def test_every_group_needs_a_function() -> None:
+    with pytest.raises(UsageError, match="functions = 3: each of 4 groups needs one"):
+        make("ctl/A", functions=3, groups=4)

@@ -59,6 +59,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
      "e comes last, but no training example ends in group a1"),
     ({"functions": ["g", "a"], "symbol": 0, "target": 0, "condition": "ood/loops"}, "the condition",
      "g is of group a2, a of o; loops stay in one group"),
+    ({"functions": [], "symbol": 0, "target": 0, "condition": "ood/loops"}, "the condition", "it has 0 functions"),
     ({"functions": ["g", "e"], "symbol": 0, "target": 0, "condition": "ood/bridge"}, "the condition",
      "g after e (a1 → a2) is no bridge transition"),
     ({"functions": ["a", "e"], "symbol": 0, "target": 0, "condition": "ood/symbols"}, "the condition",

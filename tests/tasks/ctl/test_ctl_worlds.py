@@ -16,6 +16,7 @@ from unseen.tasks.ctl import grammar, load_world
 from unseen.tasks.ctl.solver import decode, solve, solve_all
 from unseen.tasks.ctl.tables import draw_tables
 from unseen.tasks.ctl.variants import draw_symbol_sets
+from unseen.tasks.ctl.world import make_world
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -163,6 +164,22 @@ def test_worlds_that_do_not_fit_the_task(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(UsageError, match="expected a world as JSON"):
         make("ctl/A", world=str(tmp_path / "bad.json"))
+
+
+def test_a_world_with_its_own_bridge_and_shared_symbols() -> None:
+    """They fit the world's four symbols, not the eight of the defaults."""
+    made = make("ctl/S", world=published("S_4_12_o4_k1"), bridge=4, shared=1)
+    assert (made.symbols, made.functions) == (4, 12)
+
+
+def test_sets_of_symbols_may_hold_their_names() -> None:
+    plain = {**published("S_4_12_o4_k1"), "symbols": ["w", "x", "y", "z"]}
+    named = {**plain, "symbol_sets": {path: {f: ["wxyz"[s] for s in symbols] for f, symbols in sets.items()}
+                                      for path, sets in plain["symbol_sets"].items()}}
+    assert make("ctl/S", world=named) == make("ctl/S", world=plain)
+    graph = {"edges": [{"from": "a", "to": "a", "in": "train", "symbols": {"f": ["x"]}}]}
+    given = {"symbols": ["w", "x"], "functions": {"f": [1, 0]}, "groups": {"a": ["f"]}, "graph": graph}
+    assert make_world(given, "w").graph.edges[0].symbols == {"f": (1,)}
 
 
 def test_symbol_sets_may_be_named_by_path_or_by_group() -> None:

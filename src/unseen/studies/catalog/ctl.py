@@ -23,6 +23,9 @@ TINY_MODELS: Changes = {
 }
 
 NOTES = (
+    "preset clean: sampling uniform over examples, exact counts, every function alone in training in place of every "
+    "pair, IID examples kept out of all of training, training data of their own for each seed (published: one set)",
+    "NDR's keys and values start as was meant (released code: in the bounds of each other's heads)",
     "float32 throughout (published: mixed precision in training)",
     "all runs are reported; the published Transformer means are of the 25 runs that converged out of 50",
 )

@@ -2,7 +2,8 @@
 
     unseen run ctl-table1 --scale mini --out table1
 
-`mini` and `small` are a world of 4 symbols and 8 functions with narrow models, which most runs learn; `medium` is the
+`mini` and `small` are a world of 4 symbols and 8 functions with narrow models, which Bi-LSTM and NDR learn and the
+Transformer does not (it learns by heart); `medium` is the
 paper's world and models for a fifth of their steps and of their seeds; `full` is the published size.
 """
 

@@ -1,8 +1,8 @@
 """The CTL++ paper's claims, K1 to K7, and its table 1.
 
-Its numbers are of the last weights of the runs that learned the task; so are ours, out of distribution: a run counts
-there if its IID accuracy is at least 0.95. Parts with numbers that the paper prints for its own world (32 functions)
-are compared in such a world only.
+All are of the last weights. Out of distribution a run counts here if its IID accuracy is at least 0.95. The paper's
+numbers are of all its Bi-LSTMs and NDRs, and of the Transformers with an IID accuracy of more than 0.5; where one of
+them is compared, our runs are chosen in this way, and only in a world of the paper's size (32 functions).
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ K4 = _claim(
         *(above(on("R", model), 0.10, statistic=SPREAD) for model in ATTENDING),
         *(below(on("A", model, metric="solved"), 0.20, statistic=SHARE) for model in ATTENDING),
         # 8 and 5 of 25 runs, themselves good to ± 0.18 and 0.16; two such shares differ by this much.
-        close(on("R", NDR, metric="solved"), 0.32, 0.26, statistic=SHARE),
-        close(on("R", TRANSFORMER, metric="solved"), 0.20, 0.22, statistic=SHARE),
+        close(on("R", NDR, metric="solved as published"), 0.32, 0.26, statistic=SHARE),
+        close(on("R", TRANSFORMER, metric="solved as published"), 0.20, 0.22, statistic=SHARE),
     ],
 )
 
@@ -98,7 +98,8 @@ K5 = _claim(
         *(better(_bridged(model, "most"), _bridged(model, "least")) for model in MODELS),
         *(better(_bridged(model, "", "most"), _bridged(model, "", "least")) for model in MODELS),
         above(_bridged(NDR, "most", "most"), 0.99),
-        below(_bridged(NDR, "least", "least"), 0.99),
+        *(below(_bridged(NDR, size, overlap), 0.99) for size, overlap in
+          (("most", "least"), ("least", "most"), ("least", "least"))),
         *(better(_bridged(NDR, "least"), _bridged(model, "least")) for model in (TRANSFORMER, BILSTM)),
         better(_bridged(TRANSFORMER, "most"), _bridged(NDR, "most")),
         better(_bridged(NDR, "most"), _bridged(BILSTM, "most"), by=5 * POINT),
@@ -112,8 +113,8 @@ K6 = _claim(
     "in pictures; all seeds looked at, none counted",
     [
         *(above(on(task, model, metric="gap of failed runs"), 0.0) for task in TABLE1 for model in ATTENDING),
-        *(below(on(task, *ATTENDING, metric="gap and accuracy", factor="OOD accuracy", label="NDR and Transformer"),
-                0.0, statistic=CORRELATION) for task in ("R",)),
+        *(below(on("R", model, metric="gap and accuracy", factor="OOD accuracy"), 0.0, statistic=CORRELATION)
+          for model in ATTENDING),
     ],
     measures.representations,
 )
@@ -128,7 +129,7 @@ TABLE1_VALUES = _claim(
     "table1", "table 1", "The accuracies on unseen transitions.", K2.printed,
     [
         # Two means of 25 seeds agree within three standard errors of either; and to two points where all seeds agree.
-        close(on(task, model), value, round(max(2 * POINT, 3 * spread / 5), 3))
+        close(on(task, model, metric="OOD as published"), value, round(max(2 * POINT, 3 * spread / 5), 3))
         for task, row in TABLE1.items() for model, (value, spread) in row.items()
     ],
 )

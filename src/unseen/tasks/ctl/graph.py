@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 Split = Literal["train", "test", "both"]
 
@@ -61,7 +61,7 @@ class Graph(Plain):
     (['a', 'b'], 'a')
     """
 
-    groups: dict[str, int | tuple[str, ...]]
+    groups: dict[str, PositiveInt | tuple[str, ...]]
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...]
 

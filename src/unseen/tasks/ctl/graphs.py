@@ -46,6 +46,8 @@ class Alternating(Systematic):
 
     @model_validator(mode="after")
     def _skips_fit(self) -> Self:
+        if self.functions < self.groups:
+            raise ValueError(f"functions = {self.functions}: each of {self.groups} groups needs one")
         skips = self.test_skips
         if skips is not None and (not skips or self.train_skip in skips or set(skips) - set(range(self.groups))):
             raise ValueError(f"test_skips = {skips}: choose among 0 … {self.groups - 1} without {self.train_skip}, "

@@ -34,8 +34,9 @@ def _judge(path: str | Path, example: Written, world: World, conditions: Allowed
         raise CheckFailed(f"{path}, line {example.line}: unknown condition '{example.condition}'. "
                           f"{nearest(example.condition, conditions)}")
     lengths, rule = conditions[example.condition]
-    fault = rule(world, example.functions, example.symbol)
-    if len(example.functions) not in lengths:
+    if len(example.functions) in lengths:
+        fault = rule(world, example.functions, example.symbol)
+    else:
         fault = f"it has {len(example.functions)} functions; this condition has {', '.join(map(str, lengths))}"
     if fault is not None:
         yield Mismatch(example.line, example.condition, fault, "the condition")

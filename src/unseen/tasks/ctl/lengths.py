@@ -41,8 +41,7 @@ class Published:
     - `inputs`: how many symbols of every other composition are held back;
     - `train`: the part of all examples that is drawn for training (None: all that is left);
     - `iid`: examples of each IID set, or their part of all that is left; `repeats`: how often examples of the extra
-      tables are repeated in training;
-    - `validation`: the condition on which models are selected.
+      tables are repeated in training.
     """
 
     composed: int

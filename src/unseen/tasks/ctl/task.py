@@ -87,13 +87,29 @@ class Lookup(Task):
             return options
         if not isinstance(world, World):
             others = {key: value for key, value in options.items() if key != "world"}
-            try:
-                task = cls.model_validate(others)
-            except ValidationError:
+            for sizes in (cls._size_of(world), {}):
+                try:
+                    world = cls.model_validate({**sizes, **others}).read_world(world)
+                    break
+                except ValidationError:
+                    continue
+            else:
                 return others  # their faults come first
-            world = task.read_world(world)
-        counts = {"symbols": len(world.symbols), "functions": len(world.functions)}
-        return {**{key: counts[key] for key in counts if key in cls.model_fields}, **options, "world": world}
+        counts = {"symbols": list(world.symbols), "functions": world.functions}
+        return {**cls._size_of(counts), **options, "world": world}
+
+    @classmethod
+    def _size_of(cls, world: Any) -> dict[str, int]:
+        """How many symbols and functions a world has, as far as it is one; the task must fit it, not its defaults."""
+        if isinstance(world, str | Path):
+            try:
+                world = read_json(world, "a world")
+            except UsageError:
+                return {}  # said when it is read for good
+        given = {key: world.get(key) for key in ("symbols", "functions")} if isinstance(world, Mapping) else {}
+        counts = {key: value if isinstance(value, int) else len(value) for key, value in given.items()
+                  if isinstance(value, int | list | Mapping)}
+        return {key: count for key, count in counts.items() if key in cls.model_fields}
 
     @model_validator(mode="after")
     def _world_fits(self) -> Self:

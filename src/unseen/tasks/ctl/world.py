@@ -31,7 +31,8 @@ def listed(groups: Groups) -> Groups:
 class World(Plain):
     """`symbols` by name, `functions` by name as tables (the symbol each symbol becomes), and the `graph`.
 
-    In a file `symbols` may be a number, tables may hold names of symbols, and `groups` may stand beside the graph.
+    In a file `symbols` may be a number, tables and sets of symbols may hold their names, and `groups` may stand beside
+    the graph.
 
     >>> world = World.model_validate({"symbols": 2, "functions": {"a": [0, 1], "b": [1, 0]},
     ...                               "groups": {"g": ["a", "b"]},
@@ -149,12 +150,37 @@ def make_world(given: Any, where: str, complete: Callable[[Mapping[str, Any]], A
     """The world that plain data describe, checked; `complete` may add to them first, `where` names them in errors."""
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: expected an object with the keys symbols, functions, groups, graph")
+    given = _numbered(given)
     validated(Beside, {key: given[key] for key in Beside.model_fields if key in given}, where)
     try:
         whole = complete(given)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
     return validated(World, whole, where)
+
+
+def _numbered(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with the numbers of symbols wherever sets of symbols have their names."""
+    names = given.get("symbols")
+    index = {name: place for place, name in enumerate(names)} if isinstance(names, list) else {}
+    index = {name: place for name, place in index.items() if isinstance(name, str)}
+
+    def number(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: number(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [index.get(one, one) if isinstance(one, str) else one for one in value]
+        return value
+
+    found = dict(given)
+    if "symbol_sets" in given:
+        found["symbol_sets"] = number(given["symbol_sets"])
+    graph = given.get("graph")
+    if isinstance(graph, Mapping) and isinstance(graph.get("edges"), list):
+        found["graph"] = {**graph, "edges": [
+            {**edge, "symbols": number(edge["symbols"])} if isinstance(edge, Mapping) and "symbols" in edge else edge
+            for edge in graph["edges"]]}
+    return found
 
 
 def validated(kind: type[Model], given: Any, where: str) -> Model:
