@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from unseen.errors import UsageError, nearest
 
@@ -20,6 +20,9 @@ def settings(given: Sequence[str], parts: Mapping[str, type[Config]]) -> dict[st
     >>> from unseen.engine.recipe import Recipe
     >>> settings(["steps=20", "recipe.clip=null"], {"recipe": Recipe})
     {'recipe': {'steps': 20, 'clip': None}}
+    >>> from unseen.engine.recipe import Evaluation
+    >>> settings(["conditions=train,iid"], {"evaluation": Evaluation})
+    {'evaluation': {'conditions': ['train', 'iid']}}
     """
     found: dict[str, dict[str, Any]] = {part: {} for part in parts}
     known = {part: [k for k in config.model_fields if k != "name"] for part, config in parts.items()}
@@ -39,8 +42,17 @@ def settings(given: Sequence[str], parts: Mapping[str, type[Config]]) -> dict[st
             raise UsageError(f"--set {text}: '{key}' is an option of several parts; say {choices}")
         if option in found[owners[0]]:
             raise UsageError(f"--set {text}: '{option}' is given twice")
-        found[owners[0]][option] = _value(value)
+        found[owners[0]][option] = _option(value, parts[owners[0]].model_fields[option].annotation)
     return found
+
+
+def _option(text: str, kind: Any) -> Any:
+    """A value of an option; where several are asked for, 1,3 is [1, 3] and 5 is [5]."""
+    value = _value(text)
+    several = any(get_origin(one) is tuple for one in (kind, *get_args(kind)))
+    if not several or value is None or isinstance(value, list | dict):
+        return value
+    return [_value(part.strip()) for part in text.split(",") if part.strip()]
 
 
 def _value(text: str) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"ok": "green", "known": "yellow", "shown": "dim", "FAIL": "bold red"}
 MOST = 20
-"""How many mismatches of a file are listed."""
+"""How many mismatches of a file are told in full; of the others the lines."""
 
 
 def verify(
@@ -70,9 +70,10 @@ def _judge(task: Task, path: Path, companions: dict[str, Path]) -> bool:
     judgement, judge = task.judge(path, **companions), task.family if task.alike else task.name
     for wrong in judgement.mismatches[:MOST]:
         typer.echo(f"{path}, line {wrong.line}: {wrong.what} is {wrong.given}, {judge} says {wrong.expected}")
-    more = len(judgement.mismatches) - MOST
-    if more > 0:
-        typer.echo(f"… and {more} more")
+    more = list(dict.fromkeys(wrong.line for wrong in judgement.mismatches[MOST:]))
+    if more:
+        count = len(judgement.mismatches) - MOST
+        typer.echo(f"… and {count} more, line{'s' * (len(more) > 1)} {', '.join(map(str, more))}")
     right = judgement.examples - len({wrong.line for wrong in judgement.mismatches})
     typer.echo(f"{path}: {right} of {judgement.examples} answers agree with {judge}{judgement.note}")
     return not judgement.mismatches

@@ -37,7 +37,7 @@ def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
     """Why there is nothing to compare; empty if there is."""
     if not isinstance(task, Distractor):
         return "it is about gcog/distractor"
-    if not task.ood_distractors:
+    if not _condition(task).startswith("ood/"):
         return "the task has no condition with more distractors (ood_distractors)"
     if origin is None:
         return "it needs the models before training"
@@ -47,7 +47,7 @@ def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
 
 def examples(task: Task, evaluation: Evaluation) -> int:
     """How many examples are looked at, before and after training."""
-    return 2 * SAMPLES if isinstance(task, Distractor) and task.ood_distractors else 0
+    return 2 * SAMPLES if isinstance(task, Distractor) and _condition(task).startswith("ood/") else 0
 
 
 def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:

@@ -140,5 +140,8 @@ def test_on_the_command_line(world: Path, tmp_path: Path) -> None:
     assert f"{path}, line 201: the answer is 0, ctl/S says 3" in done.stdout
     assert f"{path}, line 202: the condition is train, ctl/S says k after e (a1 → b2) is no training" in done.stdout
     assert "200 of 202 answers agree" in done.stdout
+    write(path, [{**row, "target": (row["target"] + 1) % 4} for row in rows("S_4_12_o4_k1")[:25]])
+    many = subprocess.run(command, capture_output=True, text=True)
+    assert "line 20: the answer" in many.stdout and "… and 5 more, lines 21, 22, 23, 24, 25\n" in many.stdout
     alone = subprocess.run(command[:5] + command[-2:], capture_output=True, text=True)
     assert alone.returncode == 2 and "--world goes with --data FILE" in alone.stderr

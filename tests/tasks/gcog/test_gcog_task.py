@@ -40,7 +40,7 @@ GOLDEN: dict[str, dict[str, str]] = {
         "ood/mixed-leaves": "de91cf4ae198",
     },
     "gcog/systematic-trees released": {
-        "train": "48cf7f37efd0", "iid": "fe5e87055cfe", "iid/depth=3": "6f622c8aadb2", "ood/trees": "9736f22618ec",
+        "train": "48cf7f37efd0", "iid": "fe5e87055cfe", "iid/depth=3": "4324ed65482e", "ood/trees": "9736f22618ec",
         "ood/mixed-leaves": "d595a1eef8ee",
     },
     "gcog/productive clean": {
@@ -48,7 +48,7 @@ GOLDEN: dict[str, dict[str, str]] = {
         "ood/depth=5": "5befeda48525", "ood/depth=7": "5d88b3632254",
     },
     "gcog/productive released": {
-        "train": "9c9e7c05cd80", "iid": "e00e90b6edf4", "iid/depth=1": "cfc3884c5962", "iid/depth=3": "4f49a1ae698f",
+        "train": "9c9e7c05cd80", "iid": "e00e90b6edf4", "iid/depth=1": "d49361f1d03b", "iid/depth=3": "a452a1259a83",
         "ood/depth=5": "77ab4c00a6cb", "ood/depth=7": "90b5587c8d2b",
     },
     "everything": {
@@ -252,3 +252,24 @@ def test_verify_finds_wrong_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     report = verify(task("gcog/distractor", ood_distractors=()), n=400)
     assert {check.condition for check in report if check.name == "solver" and check.status == "FAIL"} == {
         "train", "iid", "iid/distractors=1", "iid/distractors=5"}
+
+
+@pytest.mark.parametrize("name", ["gcog/productive", "gcog/systematic-trees"])
+def test_iid_conditions_have_as_many_distractors_as_training(name: str) -> None:
+    made = task(name, preset="released")
+    numbers = {condition: set(made.sample(condition, 300).factors["distractors"].tolist())
+               for condition in made.conditions if condition == "train" or condition.startswith("iid")}
+    assert len(numbers) > 2 and set(map(tuple, numbers.values())) == {(0,)}
+
+
+def test_conditions_out_of_distribution_have_more_distractors_than_training() -> None:
+    assert list(task("gcog/distractor", distractors=(1, 20)).conditions) == [
+        "train", "iid", "iid/distractors=1", "iid/distractors=20", "ood/distractors=30", "ood/distractors=40",
+        "ood/distractors=40-50"]
+    assert list(task("gcog/distractor", distractors=(0, 0), ood_distractors=()).conditions) == [
+        "train", "iid", "iid/distractors=0"]
+
+
+def test_questions_need_objects_to_ask_about() -> None:
+    with pytest.raises(UsageError, match="have 31 operators, and there are only 20 objects to ask about"):
+        task("gcog/productive", preset="released", task_shapes=2, depths=(1, 3, 9))

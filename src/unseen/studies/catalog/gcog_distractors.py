@@ -12,7 +12,7 @@ from typing import Any
 
 from unseen.studies.catalog.gcog import (
     LEARNED_QUICKLY,
-    MODELS,
+    NEEDS,
     NOTES,
     SMALL,
     SMALL_RECIPE,
@@ -27,7 +27,7 @@ NAME = "gcog/distractor"
 
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": {**SMALL, "ood_distractors": (4,)}, "width": 16, "recipe": TINY_RECIPE, "seeds": 1},
-    "mini": {"task": {**SMALL, "ood_distractors": (6, 9, 12)}, "width": 64, "models": LEARNED_QUICKLY,
+    "mini": {"task": {**SMALL, "ood_distractors": (6, 9, 12)}, "width": 64, "models": LEARNED_QUICKLY, "needs": NEEDS,
              "recipe": SMALL_RECIPE, "seeds": 5},
     "small": {"task": {"coding": "embedding"}, "width": 64,
               "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000}, "seeds": 3},
@@ -41,7 +41,7 @@ def grids(scale: str) -> list[Grid]:
     size = SIZES[scale]
     options = size.get("task", {})
     return [Grid(
-        axes={"model": models(size.get("width"), size.get("models", MODELS))},
+        axes={"model": models(size)},
         base={"task": {"name": NAME, **options}, "recipe": {"name": "gcog-distractor-paper", **size.get("recipe", {})},
               "evaluation": {"conditions": conditions(NAME, options)}},
         seeds=range(size["seeds"]),

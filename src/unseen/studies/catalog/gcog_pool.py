@@ -14,7 +14,6 @@ from typing import Any
 from unseen.studies.catalog.gcog import (
     CROSS,
     GRU,
-    MODELS,
     NOTES,
     SMALL,
     SMALL_RECIPE,
@@ -57,7 +56,7 @@ def _grid(size: dict[str, Any], preset: str) -> Grid:
         axes={"preset": {preset: {}},
               "distractors": {name: {"task": DISTRACTORS[preset][name]} for name in size.get("distractors", ("some",))},
               "coding": codings, "pool": {**pools, FRESH: {}},
-              "model": models(size.get("width"), size.get("models", MODELS))},
+              "model": models(size)},
         base={"task": {"name": NAME, **options},
               "recipe": {"name": "gcog-systematic-trees-paper", **size.get("recipe", {})},
               "evaluation": {"conditions": conditions(NAME, options)}},

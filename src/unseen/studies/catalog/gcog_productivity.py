@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unseen.studies.catalog.gcog import (
-    MODELS,
+    NEEDS,
     NOTES,
     POSITIONS,
     RECURRENT,
@@ -29,8 +29,8 @@ TRAINED: dict[str, dict[str, Any]] = {"1 and 3": {}, "1": {"train_depths": (1,)}
 
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": {**SMALL, "depths": (1, 3, 5)}, "width": 16, "recipe": TINY_RECIPE, "seeds": 1},
-    "mini": {"task": {**SMALL, "depths": (1, 3, 5)}, "width": 64, "models": RECURRENT,
-             "recipe": {**SMALL_RECIPE, "steps": 20_000}, "seeds": 3, "trained": ("1 and 3",)},
+    "mini": {"task": {**SMALL, "depths": (1, 3, 5)}, "width": 64, "models": RECURRENT, "needs": NEEDS,
+             "recipe": SMALL_RECIPE, "seeds": 3, "trained": ("1 and 3",)},
     "small": {"task": {"coding": "embedding"}, "width": 64,
               "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000}, "seeds": 3},
     "medium": {"recipe": {"steps": 23_430}, "seeds": 3},
@@ -48,7 +48,7 @@ def grids(scale: str) -> list[Grid]:
         options = {**size.get("task", {}), **TRAINED[label]}
         found.append(Grid(
             axes={"trained_on": {label: {"task": options}},
-                  "model": models(size.get("width"), size.get("models", MODELS)),
+                  "model": models(size),
                   "positions": positions if label == "1 and 3" else {"absolute": {}}},
             base={"task": {"name": NAME}, "recipe": {"name": "gcog-productive-paper", **size.get("recipe", {})},
                   "evaluation": {"conditions": conditions(NAME, options)}},

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unseen.studies.catalog.gcog import MODELS, NOTES, models
+from unseen.studies.catalog.gcog import NOTES, models
 from unseen.studies.catalog.gcog_distractors import NAME, SIZES
 from unseen.studies.grid import Grid
 from unseen.studies.study import Study
@@ -20,7 +20,7 @@ def grids(scale: str) -> list[Grid]:
     """Models × seeds, trained as in `gcog-distractors`."""
     size: dict[str, Any] = SIZES[scale]
     return [Grid(
-        axes={"model": models(size.get("width"), size.get("models", MODELS))},
+        axes={"model": models(size)},
         base={"task": {"name": NAME, **size.get("task", {})},
               "recipe": {"name": "gcog-distractor-paper", **size.get("recipe", {})},
               "evaluation": {"conditions": ("train", "iid"), "analyses": ("similarity",)}},

@@ -13,7 +13,7 @@ from typing import Any
 
 from unseen.studies.catalog.gcog import (
     LEARNED_QUICKLY,
-    MODELS,
+    NEEDS,
     NOTES,
     POSITIONS,
     RECURRENT,
@@ -35,8 +35,8 @@ _WHOLE = {"splits": tuple(SPLITS), "positions": tuple(POSITIONS)}
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": SMALL, "width": 16, "recipe": TINY_RECIPE, "seeds": 1},
     # Trees have been learned by recurrent models only.
-    "mini": {"task": SMALL, "width": 64, "recipe": SMALL_RECIPE, "models": LEARNED_QUICKLY, "seeds": 3,
-             "own": {TREES: {"models": RECURRENT, "recipe": {**SMALL_RECIPE, "steps": 20_000}}}},
+    "mini": {"task": SMALL, "width": 64, "recipe": SMALL_RECIPE, "models": LEARNED_QUICKLY, "needs": NEEDS, "seeds": 3,
+             "own": {TREES: {"models": RECURRENT}}},
     "small": {"task": {"coding": "embedding"}, "width": 64,
               "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000}, "seeds": 3},
     "medium": {"recipe": {"steps": 20_000}, "seeds": 3},
@@ -58,7 +58,7 @@ def _grid(name: str, size: dict[str, Any], more: dict[str, Axis]) -> Grid:
     options, relative = size.get("task", {}), "relative" in more.get("positions", ())
     return Grid(
         axes={"task": {name: {"task": {"name": name}}},
-              "model": models(size.get("width"), size.get("models", MODELS)), **more},
+              "model": models(size), **more},
         base={"task": options,
               "recipe": {"name": f"{name.replace('/', '-')}-paper", **size.get("recipe", {})},
               "evaluation": {"conditions": conditions(name, options)}},

@@ -313,7 +313,8 @@ POOL = Claim(
     "gcog/pool", OURS, "figure 4e and f, asked again with other training data",
     "Models that learn a fixed pool of questions fail on fresh ones of the same kind. The gap (more than five points "
     "with the smallest pool) shrinks with a larger pool and is gone (less than two points) with questions that are "
-    "drawn anew; and then fresh trees of trained triples are answered better.",
+    "drawn anew; and then fresh trees of trained triples are answered better. (The gap is that of all questions, half "
+    "of which are single operators.)",
     "98 % of the training data and 59 to 75 % of fresh trees of the same kind; why is an inference from the released "
     "code, not a statement of the paper",
     "gcog-pool", "", (

@@ -13,7 +13,10 @@ _SHIFT = "nothing is unseen, only their number shifts"
 
 
 class Distractor(Gcog):
-    """Single operators among 1 … 5 distractors; tested among more, up to 40 and beyond."""
+    """Single operators among 1 … 5 distractors; tested among more, up to 40 and beyond.
+
+    Of `ood_distractors` those count that are more than in training.
+    """
 
     name: Literal["gcog/distractor"] = "gcog/distractor"
     ood_distractors: tuple[Count, ...] = (10, 20, 30, 40)
@@ -21,11 +24,12 @@ class Distractor(Gcog):
     def _settings(self) -> Sequence[Setting]:
         low, high = self._distractors
         found = [Setting(TRAIN, (self._plan(1),)), Setting(IID, (self._plan(1),))]
-        for n in dict.fromkeys((max(low, 1), high)):
+        for n in dict.fromkeys((min(max(low, 1), high), high)):
             found.append(self._setting(f"iid/distractors={n}", (n, n), "as many as in some of the training data"))
-        for n in self.ood_distractors:
+        more_than_trained = [n for n in self.ood_distractors if n > high]
+        for n in more_than_trained:
             found.append(self._setting(f"ood/distractors={n}", (n, n), _SHIFT))
-        most = max(self.ood_distractors, default=0)
+        most = max(more_than_trained, default=0)
         more = min(most + 10, self._room)
         if 0 < most < more:  # where the paper compares representations
             found.append(self._setting(f"ood/distractors={most}-{more}", (most, more), _SHIFT))

@@ -64,7 +64,10 @@ def _named_class(schema: Schema, index: int) -> str:
 
 
 def _shown(value: object) -> str:
-    words = value if isinstance(value, str) else json.dumps(value)
+    try:
+        words = value if isinstance(value, str) else json.dumps(value)
+    except RecursionError:
+        words = "something nested too deeply"
     return repr(words if len(words) <= 60 else words[:57] + "…")
 
 

@@ -48,5 +48,6 @@ class Productive(Gcog):
                 condition = Condition(f"iid/depth={depth}", f"fresh questions of depth {depth}")
             else:
                 continue  # that is `iid`
-            found.append(Setting(condition, (self._plan(depth),)))
+            trained = depth in self.train_depths  # as there, which preset released fills with fewer distractors
+            found.append(Setting(condition, (self._plan(depth, self._mixed_distractors if trained else None),)))
         return found

@@ -25,11 +25,11 @@ class SystematicTrees(Gcog):
     def _settings(self) -> Sequence[Setting]:
         mixed, triple = self._mixed_distractors, ("operators",)
         train = (self._plan(1, mixed), self._plan(3, mixed, TREE_GROUPS["train"]))
-        trees = {name: (self._plan(3, groups=groups),) for name, groups in TREE_GROUPS.items()}
+        trees = {name: (self._plan(3, groups=groups),) for name, groups in TREE_GROUPS.items() if name != "train"}
         return [
             Setting(Condition("train", "training data: single operators, and 80 triples of operators in trees"), train),
             Setting(IID, train),
-            Setting(Condition("iid/depth=3", "fresh trees of the 80 training triples"), trees["train"]),
+            Setting(Condition("iid/depth=3", "fresh trees of the 80 training triples"), train[1:]),
             Setting(Condition("ood/trees", "trees of 80 other triples: roots and leaves change partners", triple),
                     trees["test"]),
             Setting(Condition("ood/mixed-leaves", "trees whose two leaves come from different groups", triple),

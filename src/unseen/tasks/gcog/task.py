@@ -153,6 +153,9 @@ class Gcog(Task):
         released = self.preset == "released"
         two = PRESETS[self.preset].two_objects if self.two_objects is None else self.two_objects
         shapes = self.task_shapes
+        if shapes is not None and operator_count(depth) > shapes * self.domain.sizes[1]:
+            raise ValueError(f"task_shapes = {shapes}: questions of depth {depth} have {operator_count(depth)} "
+                             f"operators, and there are only {shapes * self.domain.sizes[1]} objects to ask about")
         return Plan(
             schema=self.domain,
             depth=depth,
