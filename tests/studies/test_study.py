@@ -103,6 +103,14 @@ def test_levels_the_full_study_does_not_have_are_said_to_be_added() -> None:
     assert found.deviations("mini") == ["width: 50 added"]
 
 
+def test_at_an_added_level_the_other_options_are_compared_with_the_places_that_are_like_it() -> None:
+    less = {**BASE, "task": {**BASE["task"], "length": 7}}
+    added = {50: {"model": {"width": 50}}}
+    found = made(grid(width=WIDTHS, pace=PACES), mini=[grid(less, width=added, pace={"slow": PACES["slow"]})])
+    assert found.deviations("mini") == ["width: 20, 30 left out", "width: 50 added", "pace: fast left out",
+                                        "task length 7 (full: 5)"]
+
+
 def test_a_recipe_that_differs_is_said_once_or_for_the_levels_it_differs_at() -> None:
     quick = {**BASE, "recipe": {"name": "retrieval-paper", "steps": 500}}
     everywhere = made(grid(width=WIDTHS), mini=[grid(quick, width=WIDTHS)])

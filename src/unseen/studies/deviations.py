@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from unseen.engine.recipe import deviations as recipe_deviations
 from unseen.studies.grid import Entry, Level
@@ -11,6 +11,7 @@ from unseen.studies.grid import Entry, Level
 Place = frozenset[tuple[str, Level]]
 Places = Mapping[Place, Sequence[Entry]]
 """The entries at each combination of levels: one per seed."""
+PARTS = ("task", "model", "evaluation")
 
 
 def deviations(entries: Sequence[Entry], full: Sequence[Entry] | None) -> list[str]:
@@ -19,7 +20,8 @@ def deviations(entries: Sequence[Entry], full: Sequence[Entry] | None) -> list[s
     phrases = [*_levels(entries, full or entries), *_seeds(here, there)]
     affected: dict[str, list[Place]] = defaultdict(list)
     for place, found in here.items():
-        for phrase in _options(found, there.get(place, found)):
+        like = [place] if place in there else _nearest(place, there)
+        for phrase in _options(found, there[like[0]], _varied([there[one][0] for one in like])):
             affected[phrase].append(place)
     grouped: dict[str, list[str]] = defaultdict(list)
     for phrase, places in affected.items():
@@ -32,6 +34,27 @@ def _places(entries: Iterable[Entry]) -> Places:
     for entry in entries:
         found[frozenset(entry.levels.items())].append(entry)
     return dict(found)
+
+
+def _nearest(place: Place, there: Places) -> list[Place]:
+    """For a place that the full study does not have: its places that have the same of its levels, as many as can be."""
+    common = place & max(there, key=lambda other: len(place & other))
+    return [other for other in there if common <= other]
+
+
+def _varied(entries: Sequence[Entry]) -> frozenset[tuple[str, str]]:
+    """The options in which cells differ: there the level that is added says it all."""
+    values: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for part, option, value in (found for entry in entries for found in _parts(entry)):
+        values[part, option].add(repr(value))
+    return frozenset(name for name, found in values.items() if len(found) > 1)
+
+
+def _parts(entry: Entry) -> Iterator[tuple[str, str, object]]:
+    """Every option of a cell's task, model and evaluation."""
+    for part in PARTS:
+        config = getattr(entry.cell, part)
+        yield from ((part, option, getattr(config, option)) for option in type(config).model_fields)
 
 
 def levels_in_use(entries: Iterable[Entry]) -> dict[str, list[Level]]:
@@ -60,14 +83,14 @@ def _seeds(here: Places, there: Places) -> Iterator[str]:
         yield f"{_list(used, ' or ')} {'seed' if used == [1] else 'seeds'} (full: {_list(known, ' or ')})"
 
 
-def _options(found: Sequence[Entry], full: Sequence[Entry]) -> Iterator[str]:
-    """Where task, model, evaluation and data differ from the same place of the full study, then the recipe."""
+def _options(found: Sequence[Entry], full: Sequence[Entry], but: Collection[tuple[str, str]]) -> Iterator[str]:
+    """Where task, model, evaluation and data differ from a place of the full study, but for some options; then the
+    recipe."""
     mine, other = found[0].cell, full[0].cell
-    for part in ("task", "model", "evaluation"):
-        for option in type(getattr(mine, part)).model_fields:
-            value, wanted = (getattr(getattr(cell, part), option, None) for cell in (mine, other))
-            if value != wanted:
-                yield f"{part} {option.replace('_', ' ')} {_value(value)} (full: {_value(wanted)})"
+    for part, option, value in _parts(found[0]):
+        wanted = getattr(getattr(other, part), option, None)
+        if value != wanted and (part, option) not in but:
+            yield f"{part} {option.replace('_', ' ')} {_value(value)} (full: {_value(wanted)})"
     wanted_data = {entry.cell.seed: entry.cell.data_seed for entry in full}
     if any(wanted_data.get(entry.cell.seed, entry.cell.data_seed) != entry.cell.data_seed for entry in found):
         yield "training data of other data seeds than in the full study"
@@ -91,4 +114,16 @@ def _list(values: Iterable[object], between: str = ", ") -> str:
 
 
 def _value(value: object) -> str:
-    return _list(value) or "none" if isinstance(value, tuple) else str(value)
+    """A value for people; of features how many values they have.
+
+    >>> _value((1, 3)), _value(()), _value((("shape", ("a", "b")), ("color", ("red",))))
+    ('1, 3', 'none', 'shape × 2, color × 1')
+    """
+    if isinstance(value, tuple):
+        return ", ".join(f"{one[0]} × {len(one[1])}" if _named_values(one) else str(one) for one in value) or "none"
+    return str(value)
+
+
+def _named_values(value: object) -> bool:
+    """Whether this is a name with a tuple of values."""
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], tuple)
