@@ -28,7 +28,7 @@ NAME = "gcog/distractor"
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": {**SMALL, "ood_distractors": (4,)}, "width": 16, "recipe": TINY_RECIPE, "seeds": 1},
     "mini": {"task": {**SMALL, "ood_distractors": (6, 9, 12)}, "width": 64, "models": LEARNED_QUICKLY, "needs": NEEDS,
-             "recipe": SMALL_RECIPE, "seeds": 5},
+             "recipe": SMALL_RECIPE, "seeds": 4},
     "small": {"task": {"coding": "embedding"}, "width": 64,
               "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000}, "seeds": 3},
     "medium": {"recipe": {"steps": 21_086}, "seeds": 3},

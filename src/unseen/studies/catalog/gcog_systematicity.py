@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from unseen.studies.catalog.gcog import (
+    GRU,
     LEARNED_QUICKLY,
     NEEDS,
     NOTES,
@@ -34,9 +35,9 @@ SPLITS: dict[str, dict[str, Any]] = {name: {"task": {"split": name}} for name in
 _WHOLE = {"splits": tuple(SPLITS), "positions": tuple(POSITIONS)}
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": SMALL, "width": 16, "recipe": TINY_RECIPE, "seeds": 1},
-    # Trees have been learned by recurrent models only.
+    # Cross-attention does not learn trees there in 6 000 steps; the GRU does, and the faster of the recurrent models.
     "mini": {"task": SMALL, "width": 64, "recipe": SMALL_RECIPE, "models": LEARNED_QUICKLY, "needs": NEEDS, "seeds": 3,
-             "own": {TREES: {"models": RECURRENT}}},
+             "own": {TREES: {"models": (GRU,)}}},
     "small": {"task": {"coding": "embedding"}, "width": 64,
               "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000}, "seeds": 3},
     "medium": {"recipe": {"steps": 20_000}, "seeds": 3},
