@@ -64,7 +64,9 @@ def test_verdicts_on_a_store_with_its_deviations(store: Path) -> None:
         assert "smoke, length 5 (paper: 10)" in line
     assert "n = 3 (initialisation)" in text and "indicative" in text
     assert "not run: retrieval/C1 (T1 not run)" in text and "retrieval/table2 (printed for length 10)" in text
-    assert "Deviations of scale smoke from the paper:" in text and "preset released" in text
+    assert "Deviations of scale smoke from the paper:" in text
+    # It says that it is of the catalogue's study, and is not.
+    assert "not known: some of these runs are not, or no longer, of retrieval-table2@1 at scale smoke" in text
 
 
 def test_one_claim_with_its_parts(store: Path) -> None:
@@ -79,7 +81,11 @@ def test_verdicts_for_programs_and_documents(store: Path, tmp_path: Path) -> Non
     assert set(judged) == {entry.name for entry in CLAIMS if entry.name.startswith("retrieval/")}  # what was run
     part = judged["retrieval/C5"]["parts"][0]
     assert part["low"] <= part["estimate"] <= part["high"] and part["seeds"] == 3
-    assert found["deviations"]["smoke"]
+    (deviations,) = found["deviations"]
+    assert (deviations["scale"], deviations["ran"]) == ("smoke", "retrieval-table2@1")
+    assert {(one["directory"], one["scale"]) for one in found["verdicts"]} == {(str(store), "smoke")}
+    assert judged["retrieval/C5"]["setting"] == "length 5 (paper: 10)"
+    assert all(judged[name]["open"] for name in judged if judged[name]["verdict"] == "undecided")
     run(store, "--format", "markdown", "--out", tmp_path / "claims.md")
     lines = (tmp_path / "claims.md").read_text().splitlines()
     assert lines[0].startswith("| claim |")
@@ -101,6 +107,24 @@ def test_records_of_a_single_train_judge_nothing(tmp_path: Path) -> None:
     unseen.train(made, "retrieval-transformer", seeds=3, steps=4, batch=10, validate_every=2, out=tmp_path / "t6",
                  progress="none")
     assert run(tmp_path / "t6").startswith("not run: retrieval/C1 (the runs have no variant)")
+
+
+def test_several_directories(store: Path, tmp_path: Path) -> None:
+    """Each claim is judged where its study was run; the rest is not run, with the command that would run it."""
+    other = tmp_path / "quick"
+    unseen.run(tiny("mine", 3), other, executor="inline", progress="none")
+    data = json.loads(run(other, store, "--format", "json"))
+    assert {(one["directory"], one["ran"]) for one in data["verdicts"] if one["study"] == "retrieval-table2"} == {
+        (str(store), "retrieval-table2@1")}
+    assert [one["directory"] for one in data["deviations"]] == [str(other), str(store)]
+    text = run(other, store)
+    assert f"== {store} (retrieval-table2@1)" in text and "retrieval/C5  " in text
+    page = run(other, store, "--format", "markdown")
+    assert all(sum(line.startswith(f"| `{entry.name}`") for line in page.splitlines()) == 1 for entry in CLAIMS)
+    assert "| ctl-lengths was not run | `unseen run ctl-lengths --scale mini --out DIR` |" in page
+    assert "| printed for length 10 | `unseen run retrieval-table2 --scale small --out DIR` |" in page
+    one = run(other, store, "--claim", "retrieval/C5")
+    assert one.count("\n    - ") == len(CLAIMS.load("retrieval/C5").parts)
 
 
 def test_wrong_use_is_answered(store: Path, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def readings(length: int = 10) -> list[dict[str, Any]]:
     """What the paper prints of the analyses R1 and R3 to R6, alike for all variants."""
     printed = {"T1": {"R1/correct": 0.82, "R1/wrong": 0.17}, "T3": {"R5/target": 0.65},
                "T2": {"R3/yes/diff - yes/same": -0.25, "R3/no/one - no/none": -0.40, "R4/yes/diff": 0.65},
-               "T4": {"R6/favoured": 0.90, "R6/other": 0.05}}
+               "T4": {"R6/favoured": 0.90, "R6/other": 0.05, "R6/agreement where the rule errs": 0.9}}
     return [row for task, measures in printed.items() for metric, mean in measures.items()
             for v, variant in enumerate(VARIANTS)
             for row in rows(task, variant, spread_out(mean, 0.02, shift=v), metric=metric, length=length,
@@ -112,6 +112,18 @@ def lengths(lengths: Sequence[int] = (5, 10, 15, 20, 25, 30)) -> list[dict[str, 
             if task == "T1":
                 target = spread_out(0.2 + 0.65 * (length - 5) / 25, 0.02, shift=length)
                 found += rows(task, "LSTM+Att", target, metric="R9/target", length=length)
+    return found
+
+
+def shapes(fall: float = 0.004, ends: Sequence[int] = (5, 30)) -> list[dict[str, Any]]:
+    """Transformers as the paper's figure over lengths has them; `fall` is that of T5 to T7 by one more token."""
+    found = []
+    for k, task in enumerate(TABLE2):
+        for length in ends:
+            for v, variant in enumerate(VARIANTS):
+                score = {"T1": 0.9 + 0.002 * length, "T2": 0.87, "T3": 0.9 + 0.003 * length, "T4": 0.87}.get(
+                    task, 0.8 - fall * length + 0.05 * (variant == "T−Pos+Att"))
+                found += rows(task, variant, spread_out(score, 0.005, shift=100 * k + 10 * length + v), length=length)
     return found
 
 

@@ -37,7 +37,9 @@ class Run(NamedTuple):
 
 
 Measure = Callable[[Run], Mapping[str, float]]
-"""What a run scores: `error`; if they are others, `ood`, `best`, `best_ood`, `curve`; and specialization metrics."""
+"""What a run scores: `error`; if they are others, `ood`, `best`, `best_ood`, `curve`; with longer sequences alone
+`longer`; and specialization metrics."""
+SCORES = ("error", "ood", "best", "best_ood", "curve", "longer")
 
 
 def grid(rules: Sequence[int] = (2, 8, 32), architectures: Iterable[str] = ("mlp", "mha", "rnn"),
@@ -63,14 +65,16 @@ def records(runs: Iterable[Run], measure: Measure, learning: Callable[[Run], int
         for selection, condition, value in (("last", "iid", error), ("last", OOD[run.architecture], ood),
                                             ("best", "iid", best),
                                             ("best", OOD[run.architecture], what.get("best_ood", ood)),
-                                            *([("last", "ood/length=3", 0.5)] if decoys else [])):
+                                            *([("last", "ood/length=3", 0.5)] if decoys else []),
+                                            *([("last", "ood/length=30", what["longer"])]
+                                              if "longer" in what and run.architecture != "mlp" else [])):
             scores = {"accuracy": 1 - value, "loss": 0.7} if run.setting == "classification" else {
                 "relative_loss": value, "loss": ZERO * value}
             rows += [at | {"selection": selection, "condition": condition, "metric": metric, "value": found}
                      for metric, found in scores.items()]
         if run.gating != "none":
             rows += [at | {"selection": "last", "condition": "iid", "metric": f"specialization/{name}", "value": value}
-                     for name, value in what.items() if name not in ("error", "ood", "best", "best_ood", "curve")]
+                     for name, value in what.items() if name not in SCORES]
     return pd.DataFrame(rows)
 
 

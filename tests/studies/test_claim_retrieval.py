@@ -1,87 +1,34 @@
-"""The retrieval claims: the published numbers support them, other numbers contradict them."""
+"""The retrieval claims: lengths, ceilings, and the ledger. (That each can come to every word: test_claim_words.)"""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from claim_records import attention, frame, lengths, noise, positions, readings, rows, spread_out, table2
+from claim_records import frame, lengths, noise, rows, spread_out, table2
+from claim_retrieval_cases import published
 
 from unseen.errors import UsageError
 from unseen.metrics import ANALYSES
 from unseen.studies.claims import CLAIMS
 from unseen.studies.claims import retrieval as claims
-from unseen.studies.claims.claim import Verdict, judge
+from unseen.studies.claims.claim import judge
 from unseen.studies.claims.ledger import as_data, as_markdown, as_table, verdicts
 from unseen.studies.claims.retrieval import TABLE2, VARIANTS, columns, length_of
 from unseen.tasks import TASKS, task
 
 NAMES = [entry.name for entry in CLAIMS if entry.name.startswith("retrieval/")]
-LATER_IS_HARDER = {"T−Pos−Att": 0.0, "T+Pos−Att": 0.0, "T−Pos+Att": -0.51, "T+Pos+Att": -0.51}
-
-
-def published(length: int = 10) -> pd.DataFrame:
-    return frame(table2(length), attention(length), positions(LATER_IS_HARDER, length=length), readings(length))
 
 
 def word(name: str, records: pd.DataFrame) -> str:
     return judge(CLAIMS.load(name), records).word
 
 
-@cache
-def verdict_of_the_paper(name: str) -> Verdict:
-    records = {"retrieval/C10": lambda: frame(lengths()), "retrieval/noise": lambda: frame(noise())}
-    return judge(CLAIMS.load(name), records.get(name, published)())
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "retrieval/C7"])
-def test_the_published_numbers_support_the_claims(name: str) -> None:
-    """Five seeds with the printed means and spreads, or with what is said where nothing is printed."""
-    found = verdict_of_the_paper(name)
-    assert [one.part.says for one in found.findings if one.word != "supported"] == []
-    assert found.word == "supported" and all(one.compared for one in found.findings)
-
-
 def test_one_comparison_is_not_settled_by_the_published_numbers() -> None:
     """T6: 92.1 ± 0.3 against 90.7 ± 1.9, five seeds each, is 1.4 ± 0.9 points; the interval holds zero."""
-    found = verdict_of_the_paper("retrieval/C7")
+    found = judge(claims.C7, published())
     assert [one.word for one in found.findings] == ["undecided", "supported"]
     assert found.word == "undecided" and "seeds would settle it" in found.findings[0].open
-
-
-def changed(records: pd.DataFrame, task: str, variant: str, value: float, metric: str = "accuracy") -> pd.DataFrame:
-    """Records in which one cell of the table has other values."""
-    chosen = (records.task == f"retrieval/{task}") & (records.variant == variant) & (records.metric == metric)
-    assert chosen.any()
-    return records.assign(value=records.value.where(~chosen, value + 0.001 * records.seed))
-
-
-WRONG: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "retrieval/C1": lambda r: changed(r, "T1", "T−Pos−Att", 0.7),
-    "retrieval/C2": lambda r: changed(r, "T4", "T+Pos+Att", 0.95),
-    "retrieval/C3": lambda r: changed(r, "T3", "T−Pos+Att", 0.86),
-    "retrieval/C4": lambda r: changed(r, "T5", "T+Pos+Att", 0.95),
-    "retrieval/C5": lambda r: changed(r, "T6", "T−Pos−Att", 0.9),
-    "retrieval/C6": lambda r: changed(r, "T7", "T+Pos+Att", 0.85),
-    "retrieval/C7": lambda r: changed(r, "T6", "T+Pos+Att", 0.99),
-    "retrieval/C8": lambda r: changed(r, "T6", "T−Pos+Att", -0.5, "R7/positive"),
-    "retrieval/C9": lambda r: r.assign(value=r.value.where(r.metric != "R2/accuracy", 1.9 - r.value)),
-    "retrieval/C10": lambda r: changed(r, "T1", "LSTM+Att", 0.5, "R9/target"),
-    "retrieval/table2": lambda r: changed(r, "T7", "T+Pos−Att", 0.72),
-    "retrieval/attention": lambda r: changed(r, "T7", "T−Pos+Att", 0.2, "R7/positive"),
-    "retrieval/reading": lambda r: changed(r, "T1", "T−Pos−Att", 0.999, "R1/wrong").assign(
-        value=lambda f: f.value.where(f.metric != "R1/wrong", 0.95)),
-    "retrieval/noise": lambda r: frame(noise(dropout=0.0, positions=0.03)),
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_other_numbers_contradict_them(name: str) -> None:
-    records = frame(lengths()) if name == "retrieval/C10" else published()
-    assert word(name, WRONG[name](records)) == "contradicted"
 
 
 def test_a_shuffled_table_contradicts_most_of_it() -> None:
@@ -93,7 +40,8 @@ def test_a_shuffled_table_contradicts_most_of_it() -> None:
     assert {name for name, verdict in found.items() if verdict == "contradicted"} >= wrong
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("retrieval/C10", "retrieval/noise")])
+@pytest.mark.parametrize("name", [
+    n for n in NAMES if n not in ("retrieval/C10", "retrieval/lengths", "retrieval/noise")])
 def test_at_another_length_directions_are_judged_and_printed_numbers_are_not(name: str) -> None:
     found = judge(CLAIMS.load(name), published(length=5))
     assert found.setting == "length 5 (paper: 10)"
@@ -193,7 +141,7 @@ def test_the_ledger_in_three_forms() -> None:
     assert "retrieval/C1  supported  mini, length 5 (paper: 10)  2 supported, 4 not compared" in text
     assert "not run: retrieval/C4 (T5 not run)" in text and "length 5 (full: 10)" in text and "indicative" in text
     document = as_markdown(found, deviations)
-    assert [line.count("|") for line in document.splitlines() if line.startswith("|")] == [7] * 5
+    assert [line.count("|") for line in document.splitlines() if line.startswith("|")] == [8] * 5
     whole = as_table(found, deviations, parts=True)
     assert whole.count("printed for length 10") == 4 + 4 and "printed: T4" not in whole.split("retrieval/C4")[1]
     data = as_data(found[0])
@@ -201,7 +149,8 @@ def test_the_ledger_in_three_forms() -> None:
 
 
 def test_the_registry_names_every_claim_rightly() -> None:
-    others = ["retrieval/table2", "retrieval/attention", "retrieval/reading", "retrieval/noise"]
+    others = [f"retrieval/{name}" for name in ("table2", "attention", "reading", "lengths", "spreads", "variants",
+                                               "one-feature", "noise")]
     assert [*(f"retrieval/C{k}" for k in range(1, 11)), *others] == NAMES
     for name in NAMES:
         claim = CLAIMS.load(name)

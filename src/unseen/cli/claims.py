@@ -20,12 +20,15 @@ class Format(StrEnum):
 
 
 def claims(
-    directory: Annotated[Path | None, typer.Argument(help="A directory that `run` wrote; none: list them.")] = None,
+    directories: Annotated[list[Path] | None, typer.Argument(
+        metavar="[DIRECTORY]...", help="Directories that `run` wrote; none: list the claims.")] = None,
     claim: Annotated[str | None, typer.Option(help="One claim with all its parts and numbers.")] = None,
     format: Annotated[Format, typer.Option(help="For people, for documents, or for programs.")] = Format.table,
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing.")] = None,
 ) -> None:
-    """List the papers' claims, or judge them by the records of a directory; it may be asked while a run is going on.
+    """List the papers' claims, or judge them by the records of directories; they may be asked while a run is going on.
+
+    Of several directories each claim is judged by the one in which its study was run.
 
     Examples:
 
@@ -35,10 +38,10 @@ def claims(
 
     unseen claims runs/table2
 
-    unseen claims runs/table2 --format markdown --out claims.md
+    unseen claims runs/table2 runs/rules --format markdown --out claims.md
     """
     names = [claim] if claim is not None else []
-    write(_listed(names, format) if directory is None else _judged(directory, names, format), out)
+    write(_judged(directories, names, format) if directories else _listed(names, format), out)
 
 
 def _listed(names: list[str], format: Format) -> str:
@@ -52,32 +55,28 @@ def _listed(names: list[str], format: Format) -> str:
     return "\n".join(ledger.describe(one, parts=bool(names)) for one in found)
 
 
-def _judged(directory: Path, names: list[str], format: Format) -> str:
+def _judged(directories: list[Path], names: list[str], format: Format) -> str:
     from unseen.studies.claims import ledger
-    from unseen.studies.store import Store
-    from unseen.studies.tables import cells_table
+    from unseen.studies.claims.judged import judged, own
+    from unseen.studies.claims.page import as_page
 
     ledger.claims(names)  # a wrong name is refused before anything is read
-    with Store.read(directory) as store:
-        (records, entries), study = store.tables(), store.work.get("study", "")
-        found = ledger.verdicts(records, cells_table(entries), names, store.points)
-    deviations = {scale: _deviations(study, scale) for scale in dict.fromkeys(one.scale for one in found) if scale}
+    found = own([judged(directory, names) for directory in directories])
     if format is Format.json:
-        return _json({"verdicts": [ledger.as_data(one) for one in found], "deviations": deviations})
-    if format is Format.markdown:
-        return ledger.as_markdown(found, deviations, parts=bool(names))
-    return ledger.as_table(found, deviations, parts=bool(names))
-
-
-def _deviations(study: str, scale: str) -> list[str]:
-    """How the study deviates from the paper at a scale, if it is one that this release knows."""
-    from unseen.errors import UsageError
-    from unseen.studies.study import study as find
-
-    try:
-        return find(study).deviations(scale)
-    except UsageError:
-        return [f"not known: {study} is not in the catalogue"]
+        return _json({
+            "verdicts": [{**ledger.as_data(verdict), "directory": one.directory, "ran": one.study}
+                         for one in found for verdict in one.verdicts],
+            "deviations": [{"directory": one.directory, "ran": one.study, "scale": scale, "deviations": list(phrases)}
+                           for one in found for scale, phrases in one.deviations.items()]})
+    if format is Format.markdown and len(found) > 1 and not names:
+        return as_page(found)
+    show = ledger.as_markdown if format is Format.markdown else ledger.as_table
+    shown = [show(one.verdicts, one.deviations, parts=bool(names)) for one in found]
+    if len(found) < 2:
+        return "".join(shown)
+    mark = "## " if format is Format.markdown else "== "
+    return "\n\n".join(f"{mark}{one.directory} ({one.study or 'a single train'})\n\n{text}"
+                       for one, text in zip(found, shown, strict=True) if one.verdicts)
 
 
 def _json(data: Any) -> str:

@@ -57,6 +57,6 @@ STUDY = Study(
     question="How do Transformers and LSTMs fare as the sequence they have to search gets longer?",
     scales={"smoke": 1, "mini": 45, "small": None, "medium": None, "full": None},
     grids=grids,
-    claims=("retrieval/C10",),
+    claims=("retrieval/C10", "retrieval/lengths"),
     notes=NOTES,
 )

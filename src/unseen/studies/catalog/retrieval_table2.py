@@ -49,6 +49,6 @@ STUDY = Study(
     scales={"smoke": 1, "mini": 45, "small": None, "medium": None, "full": None},
     grids=grids,
     claims=(*(f"retrieval/C{number}" for number in range(1, 10)), "retrieval/table2", "retrieval/attention",
-            "retrieval/reading"),
+            "retrieval/reading", "retrieval/spreads", "retrieval/variants", "retrieval/one-feature"),
     notes=NOTES,
 )

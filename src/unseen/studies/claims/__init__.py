@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from unseen.studies.claims.claim import Claim
 
 _RETRIEVAL = "unseen.studies.claims.retrieval"
+_RETRIEVAL_MORE = "unseen.studies.claims.retrieval_more"
 _RULES = "unseen.studies.claims.rules"
+_CONFOUNDS = "unseen.studies.claims.rules_confounds"
 _CTL = "unseen.studies.claims.ctl"
 _GCOG = "unseen.studies.claims.gcog"
 
@@ -31,6 +33,10 @@ CLAIMS: Registry[Claim] = Registry(
         "retrieval/table2": (f"{_RETRIEVAL}:TABLE2_VALUES", "the accuracies of table 2"),
         "retrieval/attention": (f"{_RETRIEVAL}:ATTENTION_VALUES", "the attention differences of T5, T6 and T7"),
         "retrieval/reading": (f"{_RETRIEVAL}:READING", "how T1 to T4 are answered: attention and errors"),
+        "retrieval/lengths": (f"{_RETRIEVAL_MORE}:LENGTHS", "Transformers as sequences grow: better, level or worse"),
+        "retrieval/spreads": (f"{_RETRIEVAL_MORE}:SPREADS", "how much seeds differ in table 2 and in attention"),
+        "retrieval/variants": (f"{_RETRIEVAL_MORE}:READING_VARIANTS", "focus on T2 and T3 is alike in all variants"),
+        "retrieval/one-feature": (f"{_RETRIEVAL_MORE}:ONE_FEATURE_RULE", "T4 is answered by one feature alone"),
         "retrieval/noise": (f"{_RETRIEVAL}:NOISE", "the gain of positions is that of the embedding dropout"),
         "rules/F1": (f"{_RULES}:F1", "the true rule as gate has most votes, gating by the operation comes second"),
         "rules/F2": (f"{_RULES}:F2", "joint gating beats a monolithic network, by a small margin"),
@@ -41,14 +47,32 @@ CLAIMS: Registry[Claim] = Registry(
         "rules/F7": (f"{_RULES}:F7", "what specializes better learns faster"),
         "rules/F8": (f"{_RULES}:F8", "errors in and out of distribution go together"),
         "rules/F9": (f"{_RULES}:F9", "the last and the best weights hardly differ"),
+        "rules/votes": (f"{_RULES}:VOTE_VALUES", "the printed shares of votes"),
+        "rules/flipped": (f"{_RULES}:FLIPPED", "F1 and F2 hold with RNN classification counted the wrong way round"),
+        "rules/votes-flipped": (f"{_RULES}:VOTE_VALUES_FLIPPED", "the printed shares of votes are counted so"),
+        "rules/levels": (f"{_RULES}:ERROR_LEVELS", "how large classification errors are, by architecture"),
+        "rules/C1": (f"{_CONFOUNDS}:C1", "the order of F3 holds with longer sequences alone"),
+        "rules/C2": (f"{_CONFOUNDS}:C2", "F3 and F4 hold for losses in units of the zero predictor's"),
+        "rules/C3": (f"{_CONFOUNDS}:C3", "the order of F3 holds with a wide encoder"),
+        "rules/C3-trend": (f"{_CONFOUNDS}:C3_TREND", "with a wide encoder errors grow less with the rules"),
+        "rules/C4": (f"{_CONFOUNDS}:C4", "gating by the operation collapses with a wide gate, too"),
+        "rules/C4-width": (f"{_CONFOUNDS}:C4_WIDTH", "with a wide gate it collapses less"),
+        "rules/C5": (f"{_CONFOUNDS}:C5", "the order of F3 holds with a whole shared state"),
+        "rules/C5-state": (f"{_CONFOUNDS}:C5_STATE", "with a whole shared state errors are lower"),
+        "rules/C6": (f"{_CONFOUNDS}:C6", "F1 and F2 hold for votes beyond the luck of the seeds"),
+        "rules/C7": (f"{_CONFOUNDS}:C7", "joint gates fail to specialize by mixing softly"),
         "ctl/K1": (f"{_CTL}:K1", "all three models learn A and R in distribution"),
         "ctl/K2": (f"{_CTL}:K2", "only the Bi-LSTM is nearly perfect on unseen transitions"),
         "ctl/K3": (f"{_CTL}:K3", "A is harder than R for NDR and Transformer"),
         "ctl/K4": (f"{_CTL}:K4", "on R success depends on the seed"),
         "ctl/K5": (f"{_CTL}:K5", "on S accuracy grows with bridge functions and shared symbols"),
         "ctl/K6": (f"{_CTL}:K6", "runs that fail represent one symbol differently for each group"),
+        "ctl/K6-counted": (f"{_CTL}:K6_COUNTED", "most runs that fail do so beyond chance, few that succeed"),
         "ctl/K7": (f"{_CTL}:K7", "the cluster of a function's output predicts what may follow"),
+        "ctl/K7-clusters": (f"{_CTL}:K7_CLUSTERS", "and does so more than the function's group"),
+        "ctl/adding-up": (f"{_CTL}:ADDING_UP", "on A accuracy falls with the number of functions"),
         "ctl/table1": (f"{_CTL}:TABLE1_VALUES", "the accuracies of table 1"),
+        "ctl/spreads": (f"{_CTL}:SPREADS", "how much seeds differ in table 1"),
         "ctl/lengths": (f"{_CTL}:LENGTHS", "Bi-LSTM and NDR compose more functions than they were trained on"),
         "gcog/distractors-learned": (f"{_GCOG}:DISTRACTORS_LEARNED", "all models learn among a few distractors"),
         "gcog/distractors": (f"{_GCOG}:DISTRACTORS", "only cross-attention models stay excellent among more of them"),
@@ -71,6 +95,5 @@ CLAIMS: Registry[Claim] = Registry(
         "gcog/layers-productivity": (f"{_GCOG}:LAYERS_PRODUCTIVITY", "layers do not help with deeper questions"),
         "gcog/similarity": (f"{_GCOG}:SIMILARITY", "cross-attention models come closest to stimuli and targets"),
         "gcog/pool": (f"{_GCOG}:POOL", "fresh training questions close the gap between training and test"),
-        "rules/votes": (f"{_RULES}:VOTE_VALUES", "the printed shares of votes"),
     },
 )

@@ -90,8 +90,22 @@ def judge(claim: Claim, records: pd.DataFrame, runs: pd.DataFrame | None = None,
 
 
 def _judge(claim: Claim, tables: Tables) -> Verdict:
-    runs = claim.columns(tables.runs)
+    runs, setting, elsewhere = at_setting(claim, tables.runs)
     scale = ", ".join(sorted(set(runs["scale"]))) if "scale" in runs else ""
+    evidence = Evidence(tables.records, runs, keys(claim), claim.design)
+    if evidence.ambiguous:
+        return Verdict(claim, "not run", scale, setting, (), AMBIGUOUS)
+    evidence = replace(evidence, records=_measured(claim, replace(tables, runs=runs)))
+    findings = tuple(
+        Finding(part, "not run", open=elsewhere, compared=False) if part.printed and elsewhere
+        else examine(part, evidence, stream("claim", claim.name, part.says).block()) for part in claim.parts)
+    return Verdict(claim, combine([one.word for one in findings if one.compared]), scale, setting, findings)
+
+
+def at_setting(claim: Claim, runs: pd.DataFrame) -> tuple[pd.DataFrame, str, str]:
+    """The runs that a claim is judged from, with its columns; their setting in words; and, if the paper's numbers are
+    for another setting, for which."""
+    runs = claim.columns(runs)
     setting = elsewhere = ""
     if claim.printed_for is not None and len(runs):
         column, value = claim.printed_for
@@ -101,14 +115,7 @@ def _judge(claim: Claim, tables: Tables) -> Verdict:
         setting = f"{column} {nearest:g}" + (f" (paper: {value:g})" if elsewhere else "")
     if claim.setting is not None and len(runs):
         setting = "; ".join(filter(None, (setting, claim.setting(runs))))
-    evidence = Evidence(tables.records, runs, _keys(claim), claim.design)
-    if evidence.ambiguous:
-        return Verdict(claim, "not run", scale, setting, (), AMBIGUOUS)
-    evidence = replace(evidence, records=_measured(claim, replace(tables, runs=runs)))
-    findings = tuple(
-        Finding(part, "not run", open=elsewhere, compared=False) if part.printed and elsewhere
-        else examine(part, evidence, stream("claim", claim.name, part.says).block()) for part in claim.parts)
-    return Verdict(claim, combine([one.word for one in findings if one.compared]), scale, setting, findings)
+    return runs, setting, elsewhere
 
 
 def _measured(claim: Claim, tables: Tables) -> pd.DataFrame:
@@ -121,8 +128,10 @@ def _measured(claim: Claim, tables: Tables) -> pd.DataFrame:
 
 def _without(claim: Claim, runs: pd.DataFrame) -> pd.DataFrame | None:
     """The runs that are not set apart; None if none is, or all are."""
+    if claim.without is None:
+        return None
     seen = claim.columns(runs)
-    if claim.without is None or not len(seen):
+    if not len(seen):
         return None
     apart = claim.without[1](seen)
     return runs[~runs["cell"].isin(seen["cell"][apart])] if apart.any() and not apart.all() else None
@@ -141,7 +150,7 @@ def combine(words: Sequence[Word]) -> Word:
     return "supported" if set(words) == {"supported"} else "undecided"
 
 
-def _keys(claim: Claim) -> tuple[str, ...]:
+def keys(claim: Claim) -> tuple[str, ...]:
     """The columns that tell the runs of a draw apart: those the design names, or those the groups speak of."""
     if claim.design.places:
         return claim.design.places

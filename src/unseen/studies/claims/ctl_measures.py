@@ -14,6 +14,8 @@ FUNCTIONS = 32
 """The functions of the paper's world, for which its numbers are printed."""
 KEPT = 0.5
 """The IID accuracy above which the authors kept a Transformer."""
+CHANCE = 0.05
+"""Groups that shuffled ones are so seldom as far apart as are apart."""
 _NEW = "ood/transition"
 
 
@@ -43,8 +45,8 @@ def accuracies(tables: Tables) -> pd.DataFrame:
     """`IID` of every run and whether it `converged`; of converged runs `OOD`, and whether that is `solved`.
 
     Out of distribution a run that has not learned its task says nothing of what it would do. Beside them, for printed
-    numbers, `OOD as published` and `solved as published`: of all Bi-LSTMs and NDRs, and of Transformers with an IID
-    accuracy of more than 0.5.
+    numbers, `IID as published`, `OOD as published` and `solved as published`: of all Bi-LSTMs and NDRs, and of
+    Transformers with an IID accuracy of more than 0.5.
     """
     whole = _last(tables)
     whole = whole[(whole["metric"] == "accuracy") & (whole["factor"] == "")]
@@ -52,7 +54,8 @@ def accuracies(tables: Tables) -> pd.DataFrame:
     learned = inside["cell"][inside["value"] >= CONVERGED]
     kept = inside["cell"][(inside["value"] > KEPT) | (inside["model"] != "ctl-transformer")]
     published, outside = (outside[outside["cell"].isin(cells)] for cells in (kept, learned))
-    return _stacked({"IID": inside, "converged": inside.assign(value=(inside["value"] >= CONVERGED).astype(float)),
+    return _stacked({"IID": inside, "IID as published": inside[inside["cell"].isin(kept)],
+                     "converged": inside.assign(value=(inside["value"] >= CONVERGED).astype(float)),
                      "OOD": outside, "solved": _solved(outside),
                      "OOD as published": published, "solved as published": _solved(published)})
 
@@ -64,17 +67,35 @@ def _solved(rows: pd.DataFrame) -> pd.DataFrame:
 def representations(tables: Tables) -> pd.DataFrame:
     """What the analysis `representation` leaves of converged runs: `gap` (cosines of outputs within groups minus across
     groups), also of failed ones alone (`gap of failed runs`), and against OOD accuracy; so the `cluster gain`.
+
+    Of failed runs also the `group gain`, and how far clusters and groups agree; of failed and of solved ones whether
+    the groups are `apart`, beyond what shuffled groups would be.
     """
     scores = accuracies(tables)
     outside = scores[scores["metric"] == "OOD"].set_index("cell")["value"]
     whole = _last(tables)
     whole = whole[(whole["factor"] == "") & whole["cell"].isin(outside.index)]
-    gap = whole[whole["metric"] == "representation/gap"]
-    gain = whole[whole["metric"] == "representation/cluster_gain"]
-    failed = outside.index[outside <= SOLVED]
+    found = {name: whole[whole["metric"] == f"representation/{name}"] for name in
+             ("gap", "gap_p", "agreement", "cluster_gain", "group_gain")}
+    gap, apart = found["gap"], found["gap_p"]
+    apart = apart.assign(value=(apart["value"] < CHANCE).astype(float))
+    failed = whole["cell"][whole["cell"].map(outside) <= SOLVED]
+    of_failed = {name: rows[rows["cell"].isin(failed)] for name, rows in {**found, "apart": apart}.items()}
     against = gap.assign(factor="OOD accuracy", level=gap["cell"].map(outside))
-    return _stacked({"gap": gap, "gap of failed runs": gap[gap["cell"].isin(failed)], "gap and accuracy": against,
-                     "cluster gain of failed runs": gain[gain["cell"].isin(failed)]})
+    return _stacked({"gap": gap, "gap of failed runs": of_failed["gap"], "gap and accuracy": against,
+                     "cluster gain of failed runs": of_failed["cluster_gain"],
+                     "group gain of failed runs": of_failed["group_gain"],
+                     "agreement of failed runs": of_failed["agreement"],
+                     "groups apart in failed runs": of_failed["apart"],
+                     "groups apart in solved runs": apart[~apart["cell"].isin(failed)]})
+
+
+def by_length(tables: Tables) -> pd.DataFrame:
+    """`OOD by length` of converged runs: the accuracy on unseen transitions for every number of functions."""
+    scores, rows = accuracies(tables), _last(tables)
+    rows = rows[(rows["metric"] == "accuracy") & (rows["condition"] == _NEW) & (rows["factor"] == "length")
+                & rows["cell"].isin(scores["cell"][scores["metric"] == "OOD"])]
+    return _stacked({"OOD by length": rows})
 
 
 def length_columns(runs: pd.DataFrame) -> pd.DataFrame:

@@ -138,7 +138,8 @@ class Evidence:
         judged = runs.assign(why=why_not(runs))
         return Chosen(rows[rows["cell"].isin(self._whole(judged))], tuple(self._said(judged)))
 
-    def _missing(self, wanted: Group, runs: pd.DataFrame, rows: pd.DataFrame) -> str:
+    def absent(self, wanted: Group) -> str:
+        """What of a group was not run at all, ended or not; empty if nothing."""
         unknown = next((column for column in wanted.columns if column not in self.runs), "")
         if unknown:
             return f"the runs have no {unknown}"
@@ -146,8 +147,14 @@ class Evidence:
                   for value in values if value not in set(self.runs[column])]
         if absent:
             return f"{' and '.join(absent)} not run"
-        if len(runs[list(wanted.columns)].drop_duplicates()) < math.prod(map(len, wanted.columns.values())):
-            return f"{wanted.who} not run"
+        runs = _select(self.runs, wanted.columns)[list(wanted.columns)]
+        return f"{wanted.who} not run" if len(runs.drop_duplicates()) < math.prod(
+            map(len, wanted.columns.values())) else ""
+
+    def _missing(self, wanted: Group, runs: pd.DataFrame, rows: pd.DataFrame) -> str:
+        absent = self.absent(wanted)
+        if absent:
+            return absent
         if not runs["status"].isin([*ENDED, "diverged"]).any():
             return f"no run of {wanted.who} has ended"
         if rows.empty and runs["status"].isin(ENDED).any():
@@ -164,6 +171,8 @@ class Evidence:
 
     def _said(self, runs: pd.DataFrame) -> list[str]:
         """`T−Pos+Att on T6: 3 of 5 still learning`, place by place."""
+        if (runs["why"] == "").all():
+            return []  # as mostly; grouping thousands of runs takes its time
         said = []
         for place, found in runs.groupby(self._places, sort=False, dropna=False):
             counts = found["why"].value_counts().sort_index()

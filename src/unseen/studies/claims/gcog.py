@@ -13,6 +13,7 @@ from functools import partial
 
 import pandas as pd
 
+from unseen.studies.catalog.gcog import CROSS, DUAL, GRU, MODELS, PERCEIVER, RECURRENT, RNN, SINGLE
 from unseen.studies.claims import gcog_measures as measures
 from unseen.studies.claims.claim import Claim, Tables
 from unseen.studies.claims.evidence import Design, Group, group
@@ -23,10 +24,8 @@ from unseen.studies.claims.quantity import OVERALL
 PAPER = "Ito et al. 2024"
 OURS = "ours, on Ito et al. 2024"
 DISTRACTOR, OPERATORS, TREES, PRODUCTIVE = measures.TASKS
-RNN, GRU, SINGLE, DUAL, CROSS, PERCEIVER = MODELS = measures.MODELS
 ATTENDING = (CROSS, PERCEIVER)
 """The rule attends to the stimulus."""
-RECURRENT = (RNN, GRU)
 JOINED = (SINGLE, DUAL)
 """Transformers that do not."""
 OTHERS = (*RECURRENT, *JOINED)

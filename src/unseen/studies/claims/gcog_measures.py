@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from unseen.studies.catalog.gcog import BERT, MODELS
 from unseen.studies.claims.claim import Tables
-from unseen.tasks.gcog.schema import FEATURES
+from unseen.tasks.gcog.ceilings import operator_chance
+from unseen.tasks.gcog.operators import STANDARD
+from unseen.tasks.gcog.schema import FEATURES, Schema
 
-MODELS = ("gcog-rnn", "gcog-gru", "gcog-single-stream", "gcog-dual-stream", "gcog-cross-attention", "gcog-perceiver")
-BERT = "gcog-bert"
 DISTRACTOR, OPERATORS, TREES, PRODUCTIVE = TASKS = (
     "gcog/distractor", "gcog/systematic-operators", "gcog/systematic-trees", "gcog/productive")
 LEARNED = 0.90
@@ -87,7 +88,7 @@ def pool_columns(runs: pd.DataFrame) -> pd.DataFrame:
 def _world(runs: pd.DataFrame) -> pd.DataFrame:
     options = runs["task_options"].map(read_options)
     return runs.assign(
-        cells=options.map(cells_of).astype(int), chance=options.map(chance_of).astype(float),
+        cells=options.map(lambda one: schema_of(one).cells).astype(int), chance=options.map(chance_of).astype(float),
         split=options.map(lambda one: one.get("split", "clean")),
         trained_on=options.map(lambda one: " and ".join(map(str, literal_eval(one.get("train_depths", "[1, 3]"))))),
         positions=runs["model_options"].map(lambda text: read_options(text).get("positions", "absolute")))
@@ -111,25 +112,24 @@ def read_options(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+)=(.*?)(?= \w+=|$)", text))
 
 
-def cells_of(options: Mapping[str, str]) -> int:
-    """The number of cells of the grid.
+def schema_of(options: Mapping[str, str]) -> Schema:
+    """The features and the grid behind the options.
 
-    >>> cells_of({"grid": "[5, 4]"}), cells_of({})
+    >>> schema_of({"grid": "[5, 4]"}).cells, schema_of({}).cells
     (20, 100)
     """
-    width, height = literal_eval(options.get("grid", "[10, 10]"))
-    return int(width * height)
+    columns, rows = literal_eval(options.get("grid", "[10, 10]"))
+    features = literal_eval(options["features"]) if "features" in options else FEATURES
+    return Schema(tuple((name, tuple(values)) for name, values in features), columns, rows)
 
 
 def chance_of(options: Mapping[str, str]) -> float:
-    """The mean over operators of one over the number of possible answers: five booleans, a location, each feature.
+    """What one reaches who knows the operator, one of eight that are equally frequent, and guesses its answer.
 
     >>> round(chance_of({}), 4)
     0.3311
     """
-    features = literal_eval(options["features"]) if "features" in options else FEATURES
-    answers = [*[2] * 5, cells_of(options), *(len(values) for _, values in features)]
-    return sum(1 / number for number in answers) / len(answers)
+    return operator_chance(schema_of(options), dict.fromkeys(STANDARD, 1 / len(STANDARD)))
 
 
 # -- measures ---------------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from unseen.studies.claims import CLAIMS
 from unseen.studies.claims.claim import Claim, Verdict, judge
 from unseen.studies.claims.part import Finding
 
+SHOWN = 4
+"""How many ways to settle a verdict are shown; programs get all of them."""
 Deviations = Mapping[str, Sequence[str]]
 """How each scale deviates from the paper, one phrase each."""
 
@@ -64,19 +66,38 @@ def tally(verdict: Verdict) -> str:
     return ", ".join([*words, f"{elsewhere} not compared"] if elsewhere else words)
 
 
+def measured(finding: Finding) -> str:
+    """A part and what was found."""
+    return finding.part.says + (f": {finding.estimate}" if finding.estimate is not None else "")
+
+
 def evidence(finding: Finding) -> str:
-    """A part and what was found, in one line."""
-    measured = f": {finding.estimate}" if finding.estimate is not None else ""
-    return f"{finding.part.says}{measured}" + (f"; {finding.open}" if finding.open else "")
+    """A part, what was found, and why it is open, in one line."""
+    return measured(finding) + (f"; {finding.open}" if finding.open else "")
 
 
-def because(verdict: Verdict) -> str:
+def decisive(verdict: Verdict) -> Finding | None:
     """What the verdict hangs on: of supported parts the weakest, else the first that stands in the way."""
     found = [one for one in verdict.findings if one.compared]
     if verdict.word == "supported":
-        return evidence(min(found, key=_slack))
+        return min(found, key=_slack)
     own = [one for one in found if one.word == verdict.word] or [one for one in found if one.word == "not run"]
-    return evidence(own[0]) if own else _why_not_run(verdict)
+    return own[0] if own else None
+
+
+def because(verdict: Verdict) -> str:
+    """What the verdict hangs on, in one line."""
+    found = decisive(verdict)
+    return evidence(found) if found is not None else why_not_run(verdict)
+
+
+def settled_by(verdict: Verdict) -> str:
+    """What would settle an open verdict, of all its parts each thing once, or as many as can be read."""
+    if verdict.word != "undecided":
+        return ""
+    found = list(dict.fromkeys(one.open for one in verdict.findings if one.compared and one.open))
+    more = len(found) - SHOWN
+    return "; ".join([*found[:SHOWN], *([f"and {more} more"] if more > 0 else [])])
 
 
 def again(verdict: Verdict) -> list[str]:
@@ -108,24 +129,34 @@ def as_table(found: Sequence[Verdict], deviations: Deviations, parts: bool = Fal
         lines.append("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
         lines += [f"    {text}" for text in [*(_everything(verdict) if parts else [because(verdict)]), *again(verdict)]]
     lines += [f"not run: {', '.join(_not_run(found))}"] if len(judged) < len(found) else []
-    return "\n".join(lines + _footnotes(judged, deviations, "  "))
+    return "\n".join(lines + footnotes(judged, deviations, "  "))
 
 
 def as_markdown(found: Sequence[Verdict], deviations: Deviations, parts: bool = False) -> str:
     """One row per claim, or per part, for documents."""
-    lines = ["| claim | says | verdict | judged at | parts | because |", "|---|---|---|---|---|---|"]
+    lines = ["| claim | says | verdict | judged at | parts | because | would settle it |", f"|{7 * '---|'}"]
     for one in found:
-        lines.append(_row(one.claim.name, one.claim.statement, one.word, where(one), tally(one), because(one)))
+        lines.append(row(one.claim.name, one.claim.statement, one.word, where(one), tally(one), reason(one),
+                         settled_by(one)))
         if parts:
-            lines += [_row("", part.part.says, part.word, "", "", evidence(part)) for part in one.findings]
-        lines += [_row("", "", "", "", "", text) for text in again(one)]
-    return "\n".join(lines + _footnotes([one for one in found if one.word != "not run"], deviations, "* "))
+            lines += [row("", part.part.says, part.word, "", "", measured(part), part.open) for part in one.findings]
+        lines += [row("", "", "", "", "", text, "") for text in again(one)]
+    return "\n".join(lines + footnotes([one for one in found if one.word != "not run"], deviations, "* "))
+
+
+def reason(verdict: Verdict) -> str:
+    """What the verdict hangs on, where what would settle it stands beside."""
+    found = decisive(verdict)
+    if verdict.word == "not run" or found is None:
+        return why_not_run(verdict)
+    # A part without a number would read like a finding.
+    return measured(found) + ("" if found.estimate is not None else ": not measured")
 
 
 def list_markdown(found: Sequence[Claim]) -> str:
     """The claims themselves, one row each."""
     head = ["| claim | place | says | printed | study |", "|---|---|---|---|---|"]
-    return "\n".join(head + [_row(one.name, f"{one.paper}, {one.place}", one.statement, one.printed, one.study)
+    return "\n".join(head + [row(one.name, f"{one.paper}, {one.place}", one.statement, one.printed, one.study)
                              for one in found])
 
 
@@ -159,15 +190,16 @@ def _everything(verdict: Verdict) -> list[str]:
 
 def _not_run(found: Sequence[Verdict]) -> list[str]:
     """Names and the first reason, each once."""
-    reasons = {one.claim.name: _why_not_run(one) for one in found if one.word == "not run"}
+    reasons = {one.claim.name: why_not_run(one) for one in found if one.word == "not run"}
     return [f"{name} ({reason})" for name, reason in reasons.items()]
 
 
-def _why_not_run(verdict: Verdict) -> str:
+def why_not_run(verdict: Verdict) -> str:
+    """The first reason why a claim was not run."""
     return verdict.note or next((one.open for one in verdict.findings), "")
 
 
-def _footnotes(judged: Sequence[Verdict], deviations: Deviations, mark: str) -> list[str]:
+def footnotes(judged: Sequence[Verdict], deviations: Deviations, mark: str) -> list[str]:
     """What was left out of the verdicts, and how what was run deviates from the paper."""
     left_out = list(dict.fromkeys(text for one in judged for text in one.left_out))
     notes = ["", "Left out of the verdicts:", "", *(f"{mark}{text}" for text in left_out)] if left_out else []
@@ -177,7 +209,8 @@ def _footnotes(judged: Sequence[Verdict], deviations: Deviations, mark: str) -> 
     return notes
 
 
-def _row(*cells: str) -> str:
+def row(*cells: str) -> str:
+    """A row of a table in Markdown."""
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 

@@ -1,5 +1,7 @@
 """The retrieval paper's claims, C1 to C10, its two tables of numbers, and a question of our own.
 
+Its figure over lengths, its spreads and more of its analyses are in `retrieval_more`.
+
 Direction first, value second: parts that compare directions, and bounds that hold at every length (shortcut
 ceilings), are judged at whatever length was run; parts marked `printed` hold a number that the paper prints for length
 10 against what was found, and are judged at length 10 only.
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -20,6 +23,7 @@ from unseen.studies.claims.part import Part, above, below, better, between, clos
 from unseen.studies.claims.quantity import CORRELATION, POOLED
 
 PAPER = "Sorodoc, Boleda & Baroni 2021"
+OURS = f"ours, on {PAPER}"
 LENGTH = 10
 NEITHER, POSITIONS, ATTENTION, BOTH = VARIANTS = ("T−Pos−Att", "T+Pos−Att", "T−Pos+Att", "T+Pos+Att")
 LSTM, LSTM_ATTENTION = "LSTM", "LSTM+Att"
@@ -52,6 +56,7 @@ def _short(task: str) -> str:
     return task.removeprefix("retrieval/")
 
 
+@cache
 def length_of(options: str) -> int:
     """The sequence length behind the options that differ from the defaults.
 
@@ -70,10 +75,11 @@ def columns(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(length=lengths, reach=lengths.map(lambda length: ends.get(length, "between")))
 
 
-def _claim(name: str, place: str, statement: str, printed: str, parts: Sequence[Part], *,
-           study: str = "retrieval-table2", at: tuple[str, float] | None = ("length", LENGTH)) -> Claim:
-    # The paper's test: every relevant feature occurs once.
-    return Claim(f"retrieval/{name}", PAPER, place, statement, printed, study, "ood/single", tuple(parts), columns, at)
+def retrieval_claim(name: str, place: str, statement: str, printed: str, parts: Sequence[Part], *,
+                    study: str = "retrieval-table2", at: tuple[str, float] | None = ("length", LENGTH),
+                    paper: str = PAPER) -> Claim:
+    """A claim about the paper's test, in which every relevant feature occurs once."""
+    return Claim(f"retrieval/{name}", paper, place, statement, printed, study, "ood/single", tuple(parts), columns, at)
 
 
 def _row(task: str) -> str:
@@ -88,7 +94,7 @@ def _effect(task: str, component: str) -> tuple[Group, Group]:
             on(task, *(v for v in VARIANTS if f"−{component}" in v), label=f"−{component}"))
 
 
-C1 = _claim(
+C1 = retrieval_claim(
     "C1", "table 2", "All four variants learn T1, to about 90 % or more; positions and self-attention both help.",
     _row("T1"),
     [
@@ -98,12 +104,12 @@ C1 = _claim(
         *(above(on("T1", variant), 0.90 - 2 * POINT, printed=True) for variant in VARIANTS),
     ],
 )
-C2 = _claim(
+C2 = retrieval_claim(
     "C2", "table 2", "On T2 and T4 no Transformer exceeds what looking for one of the two features gives.",
     f"{_row('T2')}; {_row('T4')}",
     [below(on(task, variant), ONE_FEATURE + POINT) for task in ("T2", "T4") for variant in VARIANTS],
 )
-C3 = _claim(
+C3 = retrieval_claim(
     "C3", "table 2", "T3 is solved: clearly beyond the one-feature rule, at length 10 with about 98 % or more.",
     _row("T3"),
     [
@@ -111,7 +117,7 @@ C3 = _claim(
         *(above(on("T3", variant), 0.98 - POINT, printed=True) for variant in VARIANTS),
     ],
 )
-C4 = _claim(
+C4 = retrieval_claim(
     "C4", "table 2", "T5 stays between 75 and 82 %, and self-attention brings no gain beyond noise.",
     _row("T5"),
     [
@@ -120,7 +126,7 @@ C4 = _claim(
         *(between(on("T5", variant), 0.75, 0.82, printed=True) for variant in VARIANTS),
     ],
 )
-C5 = _claim(
+C5 = retrieval_claim(
     "C5", "table 2",
     "T6 needs order: without either component a model does no better than an order-blind rule; positions help; "
     "self-attention, with or without positions, helps more.",
@@ -136,7 +142,7 @@ C5 = _claim(
         above(on("T6", BOTH), 0.89, printed=True),
     ],
 )
-C6 = _claim(
+C6 = retrieval_claim(
     "C6", "table 2", "On T7 self-attention without positions is best, at length 10 by 8 points or more.",
     _row("T7"),
     [
@@ -145,33 +151,33 @@ C6 = _claim(
           for variant in (NEITHER, POSITIONS, BOTH)),
     ],
 )
-C7 = _claim(
+C7 = retrieval_claim(
     "C7", "table 2", "On T6 and T7 positions beside self-attention cost accuracy.",
     "T6: 90.7 ± 1.9 against 92.1 ± 0.3 %; T7: 67.6 ± 0.6 against 78.6 ± 0.6 %",
     [better(on(task, ATTENTION), on(task, BOTH)) for task in ("T6", "T7")],
 )
 
 
-def _later(task: str, variant: str) -> Group:
+def later(task: str, variant: str) -> Group:
     """Attention on the later minus the earlier of the two tokens that answer."""
     return on(task, variant, metric="R7/positive")
 
 
-_PRINTED_ATTENTION = [(_short(one.task), one.variant.replace("-", "−"), one.value, one.spread or 0.0)
+PRINTED_ATTENTION = [(_short(one.task), one.variant.replace("-", "−"), one.value, one.spread or 0.0)
                       for one in ANALYSES["R7"].published]
-_ATTENTION_TEXT = "; ".join(f"{task} {variant} {value:g} ± {spread:g}"
-                            for task, variant, value, spread in _PRINTED_ATTENTION)
+ATTENTION_TEXT = "; ".join(f"{task} {variant} {value:g} ± {spread:g}"
+                            for task, variant, value, spread in PRINTED_ATTENTION)
 
-C8 = _claim(
+C8 = retrieval_claim(
     "C8", "table of attention differences",
     "With self-attention alone the decoder reads the later of two tokens on T6 and T7, where order matters, and both "
     "alike on T5; with positions as well, seeds settle on different strategies.",
-    _ATTENTION_TEXT,
+    ATTENTION_TEXT,
     [
-        *(above(_later(task, ATTENTION), 0.0) for task in ("T6", "T7")),
-        *(wider(_later(task, BOTH), _later(task, ATTENTION)) for task in ("T6", "T7")),
-        *(between(_later("T5", variant), -0.1, 0.1) for variant in (ATTENTION, BOTH)),
-        *(above(_later(task, ATTENTION), bound, printed=True) for task, bound in (("T6", 0.6), ("T7", 0.3))),
+        *(above(later(task, ATTENTION), 0.0) for task in ("T6", "T7")),
+        *(wider(later(task, BOTH), later(task, ATTENTION)) for task in ("T6", "T7")),
+        *(between(later("T5", variant), -0.1, 0.1) for variant in (ATTENTION, BOTH)),
+        *(above(later(task, ATTENTION), bound, printed=True) for task, bound in (("T6", 0.6), ("T7", 0.3))),
     ],
 )
 
@@ -181,7 +187,7 @@ def _positions(*variants: str, label: str) -> Group:
 
 
 _WITH, _WITHOUT = _positions(ATTENTION, BOTH, label="+Att"), _positions(NEITHER, POSITIONS, label="−Att")
-C9 = _claim(
+C9 = retrieval_claim(
     "C9", "analysis of T1",
     "With self-attention, and only with it, a queried feature is the harder to find the later it comes.",
     "correlation of position and accuracy −0.51 with self-attention, not significant without",
@@ -201,7 +207,7 @@ def _at(variants: Sequence[str], label: str, metric: str = "accuracy", **more: A
 
 
 _T1: dict[str, Any] = {"task": "retrieval/T1"}
-C10 = _claim(
+C10 = retrieval_claim(
     "C10", "figure of accuracy against length",
     "LSTMs are below the Transformers and lose accuracy as sequences grow; attention never harms them. Exceptions: the "
     "attention LSTM matches the Transformers on T1 at lengths 5 and 30 but not between, where it changes from uniform "
@@ -229,7 +235,7 @@ C10 = _claim(
     study="retrieval-lengths", at=None,
 )
 
-TABLE2_VALUES = _claim(
+TABLE2_VALUES = retrieval_claim(
     "table2", "table 2", "The accuracies of the four variants on the seven tasks.",
     "; ".join(_row(task) for task in TABLE2),
     [
@@ -238,11 +244,11 @@ TABLE2_VALUES = _claim(
         for task in TABLE2 for variant, (value, spread) in zip(VARIANTS, TABLE2[task], strict=True)
     ],
 )
-ATTENTION_VALUES = _claim(
+ATTENTION_VALUES = retrieval_claim(
     "attention", "table of attention differences",
     "The attention on the later minus that on the earlier of the two tokens that answer.",
-    _ATTENTION_TEXT,
-    [close(_later(task, variant), value, max(0.05, 2 * spread)) for task, variant, value, spread in _PRINTED_ATTENTION],
+    ATTENTION_TEXT,
+    [close(later(task, variant), value, max(0.05, 2 * spread)) for task, variant, value, spread in PRINTED_ATTENTION],
 )
 
 
@@ -253,7 +259,7 @@ def _pooled(analysis: str, measure: str) -> Group:
 
 
 _ANALYSED = ("R1", "R3", "R4", "R5", "R6")
-READING = _claim(
+READING = retrieval_claim(
     "reading", "analyses of T1 to T4",
     "How the order-free tasks are answered: on T1 right answers go with attention on the queried token; on T2 pairs in "
     "two tokens are missed and single features taken for pairs; on T3 the answering token is attended; on T4 one "
@@ -277,7 +283,7 @@ def _noise(task: str, positions: str, dropout: str, label: str) -> Group:
                  label=label)
 
 
-NOISE = _claim(
+NOISE = retrieval_claim(
     "noise", "a question of ours on table 2",
     "The gain of positions where order does not matter (T1, T3, T4) is that of the embedding dropout that comes with "
     "them: dropout alone helps, and more than positions alone.",
@@ -289,5 +295,5 @@ NOISE = _claim(
                    _noise(task, "sinusoidal", "never", "positions alone")),
         )
     ],
-    study="retrieval-noise",
+    study="retrieval-noise", paper=OURS,
 )

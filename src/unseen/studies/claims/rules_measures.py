@@ -5,6 +5,7 @@ Errors are comparable between settings: the share of wrong answers, or the loss 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,29 +16,37 @@ from unseen.metrics.specialization import MATRIX_METRICS
 from unseen.metrics.votes import CONDITIONS, CONTESTS, EXPERIMENT, GATINGS
 from unseen.studies.claims.claim import Tables
 from unseen.studies.claims.evidence import why_not
+from unseen.studies.claims.rules_votes import Count, shared_votes
 
 PLACES = ("architecture", "search", "setting", "gating", "rules", "width")
+CONFOUNDS = ("encoder", "gate_hidden", "shared_state")
+"""The axes of `rules-confounds`: sizes as published, and freed."""
 NEEDED = ("setting", "gating", "rules", "width", "task_seed")
 """The axes without which runs are no evidence."""
+_PLACED = (*PLACES, *CONFOUNDS, "task_seed", "seed", "data_seed")
 MOST, FEWEST = "most rules", "fewest rules"
 VOTE, DUEL = "share of votes", "share of duels"
+LONGER = "error with longer sequences"
+SOFT = "share of soft mixing"
 STATE = 32
 """The numbers in the true state of rules/rnn."""
 RELATIVE = ("alignment", "adaptation", "inverse_mutual_information")
 """Metrics that random gates do not have at zero."""
-_DIGITS = 12
-"""Mean errors that agree to so many decimals are tied."""
+_SURE = 1e-6
+"""As few nats of uncertainty are none."""
 
 
 def columns(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs of the family, with the place of their number of rules among those of the architecture (`reach`; if it
-    has one number only, among those of all) and the number of experiments in the table, each of which has a vote."""
+    has one number only, among those of all), the number of experiments in the table, each of which has a vote, and the
+    sizes that a study of confounds varies (empty where it does not)."""
     runs = runs[runs["task"].str.startswith("rules/")]
     if not set(NEEDED) <= set(runs):
         return runs.iloc[:0].assign(reach="")
     runs = runs[runs["gating"].isin(GATINGS)]
     search = runs["search"].map(lambda one: "" if pd.isna(one) else f"search {int(one)}") if "search" in runs else ""
-    runs = runs.assign(architecture=runs["task"].str.removeprefix("rules/"), search=search)
+    sizes = {name: runs[name].fillna("") if name in runs else "" for name in CONFOUNDS}
+    runs = runs.assign(architecture=runs["task"].str.removeprefix("rules/"), search=search, **sizes)
     number = runs["rules"].astype(int)
     most, fewest = (number.groupby(runs["architecture"]).transform(end) for end in ("max", "min"))
     single = most == fewest
@@ -66,34 +75,51 @@ def _shared_state(rules: pd.Series, width: pd.Series) -> pd.Series:
     return ((linear**2 + 4 * square * total) ** 0.5 - linear) // (2 * square)
 
 
-def errors(tables: Tables, selection: str = "last") -> pd.DataFrame:
-    """`error` in distribution and `OoD error` of every run: the last weights', as the paper reports them."""
+# -- votes and errors --------------------------------------------------------------------------------------------------
+
+_ERRORS: Mapping[str, Mapping[str, str]] = {"error": CONDITIONS["id"], "OoD error": CONDITIONS["ood"]}
+_LONGER = {LONGER: {"mha": "ood/length=30", "rnn": "ood/length=30"}}
+
+
+def errors(tables: Tables, selection: str = "last",
+           named: Mapping[str, Mapping[str, str]] = _ERRORS) -> pd.DataFrame:
+    """`error` in distribution and `OoD error` of every run: the last weights', as the paper reports them. `named` has
+    other names, each with the condition for every architecture."""
     whole = _whole(tables)
     rows = whole[whole["selection"] == selection]
     value = np.where(rows["metric"] == "accuracy", 1 - rows["value"], rows["value"])
     rows = rows.assign(value=value)[rows["metric"] == rows["setting"].map(
         {"classification": "accuracy", "regression": "relative_loss"})]
-    named = {"error": CONDITIONS["id"], "OoD error": CONDITIONS["ood"]}
     return _stacked({name: rows[rows["condition"] == rows["architecture"].map(where)] for name, where in named.items()})
 
 
-def votes(tables: Tables) -> pd.DataFrame:
+def longer(tables: Tables) -> pd.DataFrame:
+    """`LONGER`: the error with sequences of length 30 and amplitudes as in training (the MLPs have no sequences)."""
+    return errors(tables, named=_LONGER)
+
+
+def votes(tables: Tables, count: Count = shared_votes, flipped: bool = False) -> pd.DataFrame:
     """The vote of every experiment for each gating, and for `joint` or `none` alone (the duel).
 
-    The gating with the smallest mean error gets it, equals share it; only usable runs, and seeds that all have, count.
-    Each vote stands at one run of its experiment.
+    Only usable runs, and seeds that all gatings have, count; each vote stands at one run of its experiment. `flipped`:
+    those of RNN classification go to the highest error, as in the authors' aggregation.
     """
     found = _usable(errors(tables), tables)
     found = found[found["metric"] == "error"]
+    if flipped:
+        wrong = (found["architecture"] == "rnn") & (found["setting"] == "classification")
+        found = found.assign(value=found["value"].where(~wrong, -found["value"]))
     first = found.sort_values("cell").drop_duplicates([*EXPERIMENT, "gating"])
     wide = found.pivot(index=[*EXPERIMENT, "seed", "data_seed"], columns="gating", values="value")
     cast = {}
     for name, contest in ((VOTE, CONTESTS["all"]), (DUEL, CONTESTS["joint against none"])):
-        means = wide.reindex(columns=list(contest)).dropna().groupby(level=list(EXPERIMENT)).mean().round(_DIGITS)
-        best = means.eq(means.min(axis=1), axis=0)
-        shares = best.div(best.sum(axis=1), axis=0).reset_index().melt(list(EXPERIMENT), var_name="gating")
+        shares = count(wide.reindex(columns=list(contest)).dropna())
+        shares = shares.rename_axis(columns="gating").reset_index().melt(list(EXPERIMENT), var_name="gating")
         cast[name] = first.drop(columns="value").merge(shares, on=[*EXPERIMENT, "gating"])
     return _stacked(cast)
+
+
+# -- modules, curves, ranks --------------------------------------------------------------------------------------------
 
 
 def specialization(tables: Tables) -> pd.DataFrame:
@@ -110,6 +136,23 @@ def specialization(tables: Tables) -> pd.DataFrame:
 def _random(metric: str, rules: int) -> float:
     """What a router scores that sends every rule to all modules alike."""
     return MATRIX_METRICS[metric](uniform_activation(rules), np.full(rules, 1 / rules))
+
+
+def softness(tables: Tables) -> pd.DataFrame:
+    """`SOFT`: of what is uncertain about the module once the rule is known, the share that is left once the token is.
+
+    H(module | token) over H(module | rule): 1 where tokens are mixed softly and rules alone decide how; 0 where every
+    token has one module, chosen by something other than the rule. None where the rule decides all.
+    """
+    names = ("token_entropy", "token_information", "mutual_information")
+    found = specialization(tables)
+    found = found[found["metric"].isin(names)]
+    wide = found.pivot(index="cell", columns="metric", values="value").reindex(columns=list(names))
+    rows = found.drop_duplicates("cell")
+    entropy, of_token, of_rule = (rows["cell"].map(wide[name]) for name in names)
+    soft = entropy * rows["rules"].map(lambda number: math.log(number)).astype(float)
+    uncertain = soft + (of_token - of_rule).clip(lower=0)
+    return _stacked({SOFT: rows.assign(value=soft / uncertain.where(uncertain > _SURE))})
 
 
 def speeds(tables: Tables) -> pd.DataFrame:
@@ -157,15 +200,15 @@ def _whole(tables: Tables) -> pd.DataFrame:
     runs = tables.runs
     records = tables.records[["cell", "selection", "condition", "factor", "level", "metric", "value", "n"]]
     if not {*PLACES, *NEEDED} <= set(runs):
-        return records.iloc[:0].assign(**dict.fromkeys([*PLACES, "task_seed", "seed", "data_seed"], ""))
+        return records.iloc[:0].assign(**dict.fromkeys(_PLACED, ""))
     records = records[records["factor"] == ""].drop_duplicates(["cell", "selection", "condition", "metric"])
     # Sorted: sums round alike whatever the order of the records.
-    return runs[["cell", *PLACES, "task_seed", "seed", "data_seed"]].merge(records, on="cell").sort_values(
+    return runs[["cell", *_PLACED]].merge(records, on="cell").sort_values(
         ["cell", "selection", "condition", "metric"], ignore_index=True)
 
 
 def _stacked(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tables under the names of their metrics, one below the other."""
     named = [rows.assign(metric=name) for name, rows in tables.items()]
-    empty = ["cell", "factor", "level", "metric", "value", "n", *PLACES, "task_seed", "seed", "data_seed"]
+    empty = ["cell", "factor", "level", "metric", "value", "n", *_PLACED]
     return pd.concat(named, ignore_index=True) if named else pd.DataFrame(columns=empty)
