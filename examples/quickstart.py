@@ -14,13 +14,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 import unseen
 from unseen.randomness import stream
-from unseen.report.figures import every_seed, save
+from unseen.report.figures import figure
+from unseen.report.save import save
+from unseen.report.source import Source
 from unseen.stats import bootstrap
 from unseen.studies.run import Interrupted
 from unseen.studies.store import Store
@@ -46,7 +49,7 @@ def interval(variant: str, scores: pd.Series) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Run the study, print the table, draw the picture."""
+    """Run the study, print the table, draw the picture, write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("demo"))
     parser.add_argument("--scale", default="mini", help="smoke (seconds, nothing is learned) or mini")
@@ -70,7 +73,6 @@ def main() -> None:
     scores = scores.assign(still_learning=scores.still_learning == 1)
     print(f"accuracy on {CONDITION} ({first.task.conditions[CONDITION].summary}), weights best on validation\n")
     print(f"{'model':<11}{'mean':>6}  {'95 % interval':<15}  every seed")
-    means = []
     for variant, runs in scores.groupby("variant", sort=False):
         low, high = interval(variant, runs.value)
         each = " ".join(f"{value:.3f}" for value in runs.value)
@@ -78,22 +80,21 @@ def main() -> None:
         span = f"[{low:.3f}, {high:.3f}]" if len(runs) >= 3 else "needs 3 seeds"
         print(f"{variant:<11}{runs.value.mean():>6.3f}  {span:<15}  {each}"
               + (f"   still learning: {rising}" if rising else ""))
-        means.append({"model": variant, "mean": runs.value.mean(), "low": low, "high": high})
     lines, seeds = references(first.task), scores.seed.nunique()
     print("\n" + "   ".join(f"{name} {value:.3f}" for name, value in lines.items()))
     print("intervals cover initialisation and data" + ("; indicative, fewer than 10 seeds" if seeds < 10 else ""))
     print("deviates from the paper: " + "; ".join(quickstart.deviations(given.scale)))
 
-    chart = every_seed(
-        scores.rename(columns={"variant": "model"}), pd.DataFrame(means), lines,
-        title="Does a Transformer know what came first?",
-        subtitle=["T6, length 5: “did a occur before b?” behind an opaque query. Every dot is a seed; bars are",
-                  f"95 % intervals over {seeds} seeds. {first.recipe.steps} steps of batch {first.recipe.batch} "
-                  "(the paper: 1 000 000 of 10)."],
-    )
-    files = save(chart, given.out / "quickstart")
+    picture = replace(figure("seeds"), title="Does a Transformer know what came first?")
+    drawing = picture.draw(Source.read(given.out, given.scale))
+    assert drawing is not None
+    subtitle = ["T6, length 5: “did a occur before b?” behind an opaque query. Every dot is a seed, hollow if still",
+                f"learning; bars are 95 % intervals over {seeds} seeds. {first.recipe.steps} steps of batch "
+                f"{first.recipe.batch} (the paper: 1 000 000 of 10)."]
+    files = [save(picture, drawing, given.out / f"quickstart.{kind}", subtitle) for kind in ("png", "svg", "json")]
+    files.append(unseen.report(given.out, given.out / "report.html", scale=given.scale))
     print(f"\nwritten: {', '.join(str(f) for f in files)}   ({time.monotonic() - began:.0f} s)")
-    print(f"all records: unseen results {given.out}")
+    print(f"open {files[-1]} in a browser; all records: unseen results {given.out}")
 
 
 if __name__ == "__main__":

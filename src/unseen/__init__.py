@@ -12,12 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unseen.api import Runs, Traces, cosines, evaluate, results, run, train
+    from unseen.api import Runs, Traces, compare, evaluate, results, run, train
     from unseen.engine.recipe import Evaluation, Recipe, recipe
     from unseen.errors import CheckFailed, UsageError
     from unseen.models import options as model
     from unseen.models.build import build
+    from unseen.report.page import write_page as report
     from unseen.tasks import task
+    from unseen.traces import activation, attention, cosines
 
 # Names are imported when first used, so that `import unseen` stays light and tasks never need torch.
 _HOMES = {
@@ -31,21 +33,26 @@ _HOMES = {
     "evaluate": "unseen.api:evaluate",
     "results": "unseen.api:results",
     "run": "unseen.api:run",
-    "cosines": "unseen.api:cosines",
+    "cosines": "unseen.traces:cosines",
+    "activation": "unseen.traces:activation",
+    "attention": "unseen.traces:attention",
+    "compare": "unseen.api:compare",
+    "report": "unseen.report",  # the room itself: called, it writes a report
     "Runs": "unseen.api:Runs",
     "Traces": "unseen.api:Traces",
     "UsageError": "unseen.errors:UsageError",
     "CheckFailed": "unseen.errors:CheckFailed",
 }
-__all__ = ["CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "build", "cosines", "evaluate",
-           "model", "recipe", "results", "run", "task", "train"]
+__all__ = ["CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "activation", "attention", "build",
+           "compare", "cosines", "evaluate", "model", "recipe", "report", "results", "run", "task", "train"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'unseen' has no attribute '{name}'")
     module, _, attribute = _HOMES[name].partition(":")
-    return getattr(import_module(module), attribute)
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found
 
 
 def __dir__() -> list[str]:

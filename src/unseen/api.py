@@ -1,8 +1,7 @@
-"""The Python face: train, evaluate, run, results, cosines."""
+"""The Python face: train, evaluate, run, results, compare."""
 
 from __future__ import annotations
 
-import json
 import operator
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -16,27 +15,25 @@ from torch import nn
 from unseen.config import Config
 from unseen.engine import evaluate as evaluating
 from unseen.engine import predict as predicting
-from unseen.engine import represent
 from unseen.engine.checkpoint import unpack_weights
 from unseen.engine.feed import target_tensor, tensors
 from unseen.engine.loss import loss
 from unseen.engine.recipe import Evaluation, Recipe, deviations
 from unseen.engine.recipe import recipe as make_recipe
 from unseen.engine.stack import Stack, load_member
-from unseen.engine.train import one_thread
+from unseen.engine.threads import one_thread
 from unseen.errors import CheckFailed, UsageError, nearest
-from unseen.models import options as model_options
-from unseen.report.cosines import cosine_figure
 from unseen.studies.cell import Cell, build_model, model_config, words
+from unseen.studies.compare import compare as compare_sides
 from unseen.studies.progress import Style
 from unseen.studies.run import Settings, run_entries
+from unseen.studies.sides import Side
 from unseen.studies.slice import Keep
 from unseen.studies.store import Store
 from unseen.studies.study import Entry, Study
 from unseen.studies.study import study as find_study
 from unseen.tasks import task as make_task
 from unseen.tasks.base import Array, Task
-from unseen.tasks.ctl.task import Lookup
 
 Model = str | Config | type[nn.Module]
 
@@ -77,7 +74,7 @@ class Runs:
         """Accuracy by seed on a condition (default: the one on which models are selected)."""
         condition = condition or self.task.validation
         self.task.condition(condition)
-        _check_selection(selection)
+        check_selection(selection)
         rows = self.table.query("condition == @condition and selection == @selection and factor == '' "
                                 "and metric == 'accuracy'")
         return rows.set_index("seed")["value"].sort_index()
@@ -86,7 +83,7 @@ class Runs:
         """The trained module of a seed: `best` on validation, or `last`."""
         if seed not in self._cells:
             raise UsageError(f"seed {seed} was not trained. Known: {', '.join(map(str, self.seeds))}")
-        _check_selection(selection)
+        check_selection(selection)
         cell = self._cells[seed]
         module: nn.Module = build_model(cell.model, self.task.spec, seed, self._cls)
         with Store.read(self.path) as store:
@@ -193,56 +190,20 @@ def results(path: str | Path) -> pd.DataFrame:
         return store.records()
 
 
-def cosines(runs: Runs | str | Path, *, seed: int | None = None, cell: str | None = None, selection: str = "best",
-            out: str | Path | None = None) -> Array:
-    """How alike functions with the same outcome are to a trained ctl model: cosines (symbol, function, function).
+def compare(*directories: str | Path, metric: str | None = None, condition: str | None = None,
+            selection: str = "best") -> pd.DataFrame:
+    """Directories side by side, each with the first: a row per place and condition that both have.
 
-    The model is one seed of `runs`, or one cell of a directory that keeps weights (`unseen run … --weights best`):
-    named by the beginning of its id, or by its seed where that says enough. `out` draws the matrices as well (.svg,
-    .png or .json).
+    `difference` is `mean_b` − `mean_a`, with its 95 % interval (`low`, `high`), `p` and `p_adjusted`; runs are paired
+    by their seeds where they share some. `cells` says whether both hold the same runs, and if so whether their numbers
+    are identical. `attrs["notes"]` of the table says the rest: what intervals cover, how the directories differ.
 
-        unseen.cosines(runs, seed=3, out="cosines.svg")
-        unseen.cosines("study", cell="3f09", out="cosines.svg")
+        unseen.compare("runs/before", "runs/after", condition="ood/single")
     """
-    task, module, name = _trained(runs, seed, cell, selection)
-    reason = represent.why_not(Stack([module]), task)
-    if reason:
-        raise UsageError(f"{name}: no cosines between functions: {reason}")
-    assert isinstance(task, Lookup)
-    with one_thread():
-        found: Array = represent.cosines(Stack([module]), task)[0]
-    if out is not None:
-        world = task.actual_world
-        groups = [list(world.groups)[group] for group in world.group_of]
-        cosine_figure(dict(zip(world.symbols, found, strict=True)), world.names, groups, out, name)
-    return found
-
-
-def _trained(runs: Runs | str | Path, seed: int | None, cell: str | None, selection: str
-             ) -> tuple[Task, nn.Module, str]:
-    """The task and the module of one trained cell, and what to call it."""
-    if isinstance(runs, Runs):
-        if seed is None or cell is not None:
-            raise UsageError(f"which run? Give its seed: {', '.join(map(str, runs.seeds))}")
-        return runs.task, runs.model(seed, selection), f"{runs.options.name} on {runs.task.name}, seed {seed}"
-    _check_selection(selection)
-    with Store.read(runs) as store:
-        entries = store.entries().drop_duplicates("cell")
-        chosen = entries[entries["cell"].str.startswith(cell or "") & ((entries["seed"] == seed) | (seed is None))]
-        if len(chosen) != 1:
-            some = ", ".join(chosen["cell"][:5]) + (", …" if len(chosen) > 5 else "")
-            raise UsageError(f"{runs}: {len(chosen)} cells fit, one is needed. Name it by the beginning of its id"
-                             f"{': ' + some if some else ' (unseen results DIR)'}")
-        found = chosen.iloc[0]
-        weights = unpack_weights(*store.weights(found["cell"], selection))
-    parts = [json.loads(found[part]) for part in ("task", "model")]
-    versions = [part.pop("version") for part in parts]
-    task, options = make_task(**parts[0]), model_options(**parts[1])
-    for made, version in zip((task, options), versions, strict=True):
-        if made.version != version:
-            raise UsageError(f"{runs} holds {made.name}@{version}, this release of Unseen has @{made.version}")
-    module = load_member(build_model(options, task.spec, int(found["seed"])), weights)
-    return task, module, f"{options.name} on {task.name}, seed {found['seed']}"
+    found = compare_sides([Side.read(path) for path in directories], metric=metric, condition=condition,
+                          selection=selection)
+    found.table.attrs["notes"] = [*found.heading, *found.alarms, *found.notes]
+    return found.table
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
@@ -256,7 +217,8 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
     return numbers
 
 
-def _check_selection(selection: str) -> None:
+def check_selection(selection: str) -> None:
+    """Refuse what is no rule for choosing weights."""
     if selection not in ("best", "last"):
         raise UsageError(f"unknown selection '{selection}'. {nearest(selection, ['best', 'last'])}")
 

@@ -76,7 +76,7 @@ def test_many_functions(tmp_path: Path) -> None:
 
 
 def test_wrong_use_is_said(tmp_path: Path) -> None:
-    with pytest.raises(unseen.UsageError, match=r"written as \.svg, \.png, \.json"):
+    with pytest.raises(unseen.UsageError, match=r"written as \.svg, \.pdf, \.png, \.json"):
         cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "x.gif", "planted")
     with pytest.raises(unseen.UsageError, match="there is no directory"):
         cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "nowhere" / "x.svg", "planted")

@@ -16,6 +16,7 @@ BENCHMARKS: Registry[object] = Registry(
         "study-orchestration": ("unseen.benchmarks.studies:orchestration",
                                 "what a study of 1 000 small cells costs besides training"),
         "study-size": ("unseen.benchmarks.size:size", "a study of 10 000 cells: counted, entered, listed"),
+        "report": ("unseen.benchmarks.report:report", "a report of 20 000 runs: written, and opened in a browser"),
         "ctl-step": ("unseen.benchmarks.ctl:step",
                      "a training step of the ctl models against the machine's rate of matrix products"),
         "gcog-step": ("unseen.benchmarks.gcog:step",

@@ -10,7 +10,7 @@ from torch import Tensor
 from unseen.benchmarks.step import operations, stepping
 from unseen.benchmarks.timing import medians, pinned
 from unseen.engine.recipe import recipe
-from unseen.engine.train import one_thread
+from unseen.engine.threads import one_thread
 from unseen.models import options
 from unseen.spec import Field, Spec, Stream, Target
 

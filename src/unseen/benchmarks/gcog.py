@@ -14,7 +14,7 @@ from unseen.benchmarks import plain_gcog as plain
 from unseen.benchmarks.step import operations, stepping
 from unseen.benchmarks.timing import medians, pinned
 from unseen.engine.recipe import recipe
-from unseen.engine.train import one_thread
+from unseen.engine.threads import one_thread
 from unseen.models import options
 from unseen.spec import Field, Grid, Spec, Stream, Target
 

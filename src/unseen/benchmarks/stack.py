@@ -10,7 +10,8 @@ from unseen.benchmarks.plain import plain_loop
 from unseen.benchmarks.timing import medians, pinned
 from unseen.engine.feed import Feeds, target_tensor, tensors
 from unseen.engine.recipe import recipe
-from unseen.engine.train import Job, Member, Trainer, one_thread
+from unseen.engine.threads import one_thread
+from unseen.engine.train import Job, Member, Trainer
 from unseen.models import options
 from unseen.models.build import build
 from unseen.tasks import task

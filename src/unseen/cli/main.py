@@ -10,10 +10,12 @@ import typer
 from unseen.cli import (
     bench,
     claims,
+    compare,
     doctor,
     merge,
     models,
     plan,
+    report,
     results,
     run,
     show,
@@ -50,6 +52,8 @@ app.command("plan")(plan.plan)
 app.command("run")(run.run)
 app.command("results")(results.results)
 app.command("claims")(claims.claims)
+app.command("report")(report.report)
+app.command("compare")(compare.compare)
 app.command("merge")(merge.merge)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from unseen.engine.optimiser import Optimiser
 from unseen.engine.predict import draw, member_loss, predictions
 from unseen.engine.recipe import Evaluation, Recipe
 from unseen.engine.stack import Stack
+from unseen.engine.threads import one_thread
 from unseen.errors import UsageError
 from unseen.metrics.accuracy import accuracy
 from unseen.tasks.base import DataSeed, Examples, Task
@@ -278,14 +278,3 @@ class Trainer:
         names = [k.split("/", 2)[2] for k in checkpoint.tensors if k.startswith(f"{self.running[0].key}/{kind}/")]
         return {name: torch.stack([checkpoint.tensors[f"{m.key}/{kind}/{name}"] for m in self.running])
                 .to(self.job.device) for name in names}
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Run torch on one thread: two threads on one small model gain little, and rounding may depend on their number."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -10,57 +10,46 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from unseen.errors import UsageError, nearest
+from unseen.errors import UsageError
 from unseen.metrics.grouping import complete_linkage_clusters
 from unseen.randomness import Floats, Ints
-from unseen.report.figures import COLOURS, INK, PAPER, QUIET, load_altair
+from unseen.report.save import PICTURES, check_path, save_chart
+from unseen.report.theme import COLOURS, GROUND, INK, load_altair
 
 if TYPE_CHECKING:
     from altair import VConcatChart
 
-FORMATS = (".svg", ".png", ".json")
 ACROSS, SIZE = 4, 240
 """Panels in a row; the width of one in pixels, or nearly: cells have whole ones, or seams would show between them."""
 
 
 def cosine_figure(matrices: Mapping[str, Floats], names: Sequence[str], groups: Sequence[str], out: str | Path,
                   title: str) -> Path:
-    """Draw a panel per output symbol and write it to `out` (.svg, .png, or .json with its data).
+    """Draw a panel per output symbol and write it to `out` (.svg, .pdf, .png, or .json with its data).
 
     `matrices` has the cosines (F, F) by symbol, NaN in the rows and columns of functions without that outcome; `names`
     and `groups` are those of the functions. In a panel functions stand by cluster, then as they are numbered; their
     names have the colour of their group, and each cluster a frame.
     """
     path = Path(out)
-    if path.suffix not in FORMATS:
-        raise UsageError(f"{path}: a figure is written as {', '.join(FORMATS)}. {nearest(path.suffix, FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path} can't be written: there is no directory {path.parent}")
+    check_path(path, PICTURES)
     for symbol, matrix in matrices.items():
         if matrix.shape != (len(names), len(names)) or len(groups) != len(names):
             raise UsageError(f"expected cosines of {len(names)} functions with a group each, got a matrix of shape "
                              f"{matrix.shape} at symbol {symbol} and {len(groups)} groups")
-    chart = cosine_chart(matrices, names, groups, title)
-    with load_altair().data_transformers.enable("default", max_rows=None):  # else 5 000 cells would be too many
-        chart.save(str(path), scale_factor=2.0)
-    return path
+    return save_chart(cosine_chart(matrices, names, groups), path, title, [
+        "Cosines between the states that enter the classifier, for any two functions with the same outcome.",
+        "Frames: clusters (complete linkage, cut at half the largest distance)."])
 
 
-def cosine_chart(matrices: Mapping[str, Floats], names: Sequence[str], groups: Sequence[str],
-                 title: str) -> VConcatChart:
-    """The figure itself."""
+def cosine_chart(matrices: Mapping[str, Floats], names: Sequence[str], groups: Sequence[str]) -> VConcatChart:
+    """The figure itself; no title of its own."""
     alt = load_altair()
     colours = {group: COLOURS[place % len(COLOURS)] for place, group in enumerate(dict.fromkeys(groups))}
     panels = [_panel(alt, symbol, matrix, names, [colours[group] for group in groups])
               for symbol, matrix in matrices.items()]
     together = alt.concat(*panels, columns=ACROSS, spacing=18)
-    chart: VConcatChart = alt.vconcat(_key(alt, colours), together, spacing=14).properties(
-        background=PAPER, padding=20,
-        title=alt.Title(title, anchor="start", fontSize=18, color=INK, offset=14, subtitleColor=QUIET,
-                        subtitleFontSize=12, subtitlePadding=6, subtitle=[
-                            "Cosines between the states that enter the classifier, for any two functions with the same "
-                            "outcome.", "Frames: clusters (complete linkage, cut at half the largest distance)."]),
-    ).configure_view(stroke=None).configure_axis(grid=False, ticks=False, domain=False)
+    chart: VConcatChart = alt.vconcat(_key(alt, colours), together, spacing=14)
     return chart
 
 
@@ -84,7 +73,7 @@ def _panel(alt: Any, symbol: str, matrix: Floats, names: Sequence[str], colours:
     axis = alt.Axis(title=None, values=[place + 0.5 for place in range(len(shown))], labelFontSize=min(11, step),
                     labelExpr=f"{json.dumps(named.tolist())}[floor(datum.value)]", labelOverlap=False,
                     labelPadding=2, labelFontWeight=600, labelColor=_label_colours([colours[f] for f in shown]),
-                    labelAngle=0)
+                    labelAngle=0, grid=False, ticks=False, domain=False)
     x, y = (channel(f"{name}:Q", axis=axis, scale=alt.Scale(domain=[0, size], nice=False, reverse=name == "y"))
             for name, channel in (("x", alt.X), ("y", alt.Y)))
     cells = pd.DataFrame({"x": np.tile(places, len(shown)), "y": np.repeat(places, len(shown)),
@@ -94,15 +83,15 @@ def _panel(alt: Any, symbol: str, matrix: Floats, names: Sequence[str], colours:
     heat = alt.Chart(cells.assign(x2=cells.x + 1, y2=cells.y + 1)).mark_rect().encode(
         x=x, x2="x2:Q", y=y, y2="y2:Q", tooltip=["first:N", "second:N", "cosine:Q"],
         color=alt.Color("cosine:Q", scale=alt.Scale(domain=[0, 1], clamp=True, scheme="viridis"),
-                        legend=alt.Legend(title="cosine", gradientLength=120, titleColor=QUIET, labelColor=INK)))
-    lines = alt.Chart(frames).mark_rect(filled=False, stroke=INK, strokeWidth=1.6).encode(
+                        legend=alt.Legend(title="cosine", gradientLength=120)))
+    lines = alt.Chart(frames).mark_rect(filled=False, stroke=GROUND["dark"], strokeWidth=1.6).encode(
         x=x, x2="x2:Q", y=y, y2="y2:Q")
     count = len(borders) - 1
     words = f"{count} cluster{'s' if count != 1 else ''}" if len(shown) else "no function has it"
     return alt.layer(heat, lines).properties(
         width=step * size, height=step * size,
-        title=alt.Title(f"outcome {symbol}", subtitle=words, fontSize=13, color=INK, subtitleColor=QUIET,
-                        subtitleFontSize=11, anchor="start", offset=4))
+        title=alt.Title(f"outcome {symbol}", subtitle=words, fontSize=13, subtitleFontSize=11, anchor="start",
+                        offset=4))
 
 
 def _key(alt: Any, colours: Mapping[str, str]) -> Any:
@@ -119,4 +108,4 @@ def _label_colours(colours: Sequence[str]) -> dict[str, Any]:
     """The colour of the label at each place of an axis."""
     tests = [{"test": f"indexof({[p for p, own in enumerate(colours) if own == colour]}, floor(datum.value)) >= 0",
               "value": colour} for colour in dict.fromkeys(colours)]
-    return {"condition": tests, "value": INK}
+    return {"condition": tests, "value": INK["light"]}

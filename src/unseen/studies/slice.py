@@ -19,7 +19,8 @@ from unseen.engine.checkpoint import pack, pack_weights, unpack
 from unseen.engine.evaluate import Measure, Origin, evaluate, left_out
 from unseen.engine.flat import State
 from unseen.engine.stack import Stack, load_member
-from unseen.engine.train import Job, Member, Point, Trainer, one_thread
+from unseen.engine.threads import one_thread
+from unseen.engine.train import Job, Member, Point, Trainer
 from unseen.metrics.learning import still_learning
 from unseen.studies.cell import Cell, build_model
 from unseen.studies.provenance import provenance

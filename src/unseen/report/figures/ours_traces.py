@@ -1,0 +1,117 @@
+"""A look inside the best and the worst run of each series, where a store keeps weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from unseen.errors import CheckFailed, UsageError
+from unseen.report.activation import activation_cells, activation_chart, outside
+from unseen.report.attention import DECODER, attention_chart, decoder_cells
+from unseen.report.figure import Drawing
+from unseen.report.layout import Layout, layouts
+from unseen.report.panels import said
+from unseen.report.source import Source
+from unseen.report.theme import load_altair
+
+EXAMPLES, SHOWN = 4_000, 12
+"""Examples behind an activation matrix; examples whose attention is shown."""
+SERIES, ACROSS = 4, 2
+SELECTIONS = ("best", "last")
+"""Whose weights, the wanted first; a store may keep others only."""
+
+Look = Callable[[Any, Any], tuple[Any, pd.DataFrame, str] | None]
+"""From a stack and its task to a chart, its data and what it says; None where there is nothing to see."""
+
+
+def draw_activation(source: Source) -> Drawing | None:
+    """The activation matrices of rules models."""
+    return _drawn(source, "rules/", _activation)
+
+
+def draw_attention(source: Source) -> Drawing | None:
+    """Where retrieval models look."""
+    return _drawn(source, "retrieval/", _attention)
+
+
+def _activation(stack: Any, task: Any) -> tuple[Any, pd.DataFrame, str] | None:
+    from unseen.engine import look
+
+    if look.no_activation(stack, task):
+        return None
+    matrix = look.activation(stack, task, EXAMPLES)
+    cells = activation_cells(matrix, task.pi)
+    return activation_chart(cells), cells, f"{100 * outside(matrix, task.pi):.1f} % outside the best assignment"
+
+
+def _attention(stack: Any, task: Any) -> tuple[Any, pd.DataFrame, str] | None:
+    from unseen.engine import look
+
+    found = look.attention(stack, task, None, SHOWN)
+    if DECODER not in found.maps:
+        return None
+    factors = found.examples.factors
+    return (attention_chart(found.maps, found.right, factors), decoder_cells(found.maps[DECODER], found.right, factors),
+            f"{int((found.right == 1).sum())} of {len(found.right)} shown are right")
+
+
+def _drawn(source: Source, family: str, look: Look) -> Drawing | None:
+    """The best and the worst run of each series at the first place that has weights."""
+    names = [name for name in source.runs["task"].unique() if str(name).startswith(family)]
+    runs = source.runs[source.runs["task"].isin(names)]
+    kept = {file.name.partition(".")[0] for file in (source.directory / "weights").glob("*.safetensors")}
+    if not kept & set(runs["cell"]):
+        return None
+    panels, tables, chosen = [], [], 0
+    for layout in layouts(source, panels=False):
+        rows = layout.rows[layout.rows["cell"].isin(kept & set(runs["cell"]))]
+        for which, run in _best_and_worst(layout, rows[rows["place"] == rows["place"].min()]):
+            found = _look(source, str(run["cell"]), look)
+            chosen += 1
+            if found is not None:
+                chart, data, words = found
+                title = f"{run['series']}, {which} of {run['runs']}: {said(run['value'], layout.metric)}"
+                panels.append(_titled(chart, title, f"seed {run['seed']}, {words}"))
+                tables.append(data.assign(series=run["series"], which=which, runs=run["runs"], seed=run["seed"],
+                                          cell=run["cell"], metric=layout.metric.name, score=run["value"]))
+        if panels:
+            break
+    if not panels:
+        return None
+    absent = [f"{chosen - len(panels)} of {chosen} runs keep nothing to look at."] if len(panels) < chosen else []
+    places = source.runs[source.runs["cell"].isin([table["cell"].iloc[0] for table in tables])]
+    where = sorted(set(places["task"] + " " + places["task_options"]))
+    chart = load_altair().concat(*panels, columns=ACROSS, spacing=36)
+    return Drawing(chart, pd.concat(tables, ignore_index=True), (f"On {where[0].strip()}.", *absent))
+
+
+def _best_and_worst(layout: Layout, rows: pd.DataFrame) -> list[tuple[str, pd.Series]]:
+    found = []
+    for _, runs in list(rows.groupby("series", sort=False))[:SERIES]:
+        ranked = runs.sort_values("value", ascending=not layout.metric.rising, kind="stable").assign(runs=len(runs))
+        found += [("best", ranked.iloc[0]), ("worst", ranked.iloc[-1])][: len(ranked)]
+    return found
+
+
+def _look(source: Source, cell: str, look: Look) -> tuple[Any, pd.DataFrame, str] | None:
+    """What there is to see in a run; None where its weights are not kept, can't be read, or are of another release."""
+    # Only here is anything of the engine needed: a trained model is run on examples, never trained.
+    from unseen.engine.stack import Stack
+    from unseen.engine.threads import one_thread
+    from unseen.studies.trained import trained
+
+    for selection in SELECTIONS:
+        try:
+            found = trained(source.directory, cell, selection=selection)
+        except (UsageError, CheckFailed):
+            continue
+        with one_thread():
+            return look(Stack([found.module]), found.task)
+    return None
+
+
+def _titled(chart: Any, title: str, subtitle: str) -> Any:
+    alt = load_altair()
+    return chart.properties(title=alt.Title(title, subtitle=subtitle, fontSize=13, subtitleFontSize=11, offset=8))

@@ -1,0 +1,29 @@
+"""The store that the report is measured on: full, sound, and of as many runs as it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unseen.benchmarks.report import VALIDATIONS, fill, report
+from unseen.studies.store import Store
+
+
+def test_the_made_up_store_is_whole(tmp_path: Path) -> None:
+    assert fill(tmp_path / "store", range(1)) == 400
+    with Store.read(tmp_path / "store") as store:
+        assert set(store.status().values()) == {"finished"} and len(store.status()) == 400
+        records = store.records()
+        assert len(records) == 400 * 20 and records.value.between(0, 1).all()
+        assert len(store.points()) == 400 * VALIDATIONS * 2
+        means = records.query("metric == 'accuracy' and factor == ''").groupby("variant", sort=False).value.mean()
+        assert means.is_monotonic_increasing and len(means) == 4
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs() -> None:
+    rows: list[dict[str, Any]] = list(report(quick=True))
+    assert rows[0]["what"] == "write the page" and rows[0]["cells"] == 400
+    assert 0.5 < rows[0]["megabytes"] < 25 and all(row["seconds"] > 0 for row in rows)
