@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from unseen.engine.recipe import Evaluation, Recipe, recipe
     from unseen.errors import CheckFailed, UsageError
     from unseen.models import options as model
+    from unseen.models.adapter import Adapter
     from unseen.models.build import build
     from unseen.report.page import write_page as report
     from unseen.tasks import task
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "task": "unseen.tasks:task",
     "model": "unseen.models:options",
+    "Adapter": "unseen.models.adapter:Adapter",
     "build": "unseen.models.build:build",
     "recipe": "unseen.engine.recipe:recipe",
     "Recipe": "unseen.engine.recipe:Recipe",
@@ -43,8 +45,8 @@ _HOMES = {
     "UsageError": "unseen.errors:UsageError",
     "CheckFailed": "unseen.errors:CheckFailed",
 }
-__all__ = ["CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "activation", "attention", "build",
-           "compare", "cosines", "evaluate", "model", "recipe", "report", "results", "run", "task", "train"]
+__all__ = ["Adapter", "CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "activation", "attention",
+           "build", "compare", "cosines", "evaluate", "model", "recipe", "report", "results", "run", "task", "train"]
 
 
 def __getattr__(name: str) -> Any:

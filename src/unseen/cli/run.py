@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from unseen.cli.track import HELP
 from unseen.cli.train import seed_numbers
 
 
@@ -42,6 +43,7 @@ def run(
     stack: Annotated[int | None, typer.Option(help="Cells trained as one (default: found by a probe).")] = None,
     slice_seconds: Annotated[float, typer.Option(help="Seconds of work between two checkpoints.")] = 60.0,
     device: Annotated[str, typer.Option(help="cpu, or another torch device.")] = "cpu",
+    track: Annotated[list[str] | None, typer.Option(help=HELP)] = None,
 ) -> None:
     """Run a study into a directory. Stop it, kill it, run it again: it goes on, and the table is the same.
 
@@ -64,7 +66,8 @@ def run(
     try:
         run_study(found, out, scale=chosen, seeds=numbers, workers=workers, device=device,
                   executor=executor.value, address=address, keep=weights.value, retry_failed=retry_failed,
-                  discard_damaged=discard_damaged, stack=stack, slice_seconds=slice_seconds)
+                  discard_damaged=discard_damaged, stack=stack, slice_seconds=slice_seconds,
+                  track=track or ())
     except Interrupted as stopped:
         typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None

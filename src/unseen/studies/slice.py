@@ -17,11 +17,13 @@ from torch import nn
 from unseen.config import digest
 from unseen.engine.checkpoint import pack, pack_weights, unpack
 from unseen.engine.evaluate import Measure, Origin, evaluate, left_out
+from unseen.engine.fit import check_fit, notes
 from unseen.engine.flat import State
 from unseen.engine.stack import Stack, load_member
 from unseen.engine.threads import one_thread
 from unseen.engine.train import Job, Member, Point, Trainer
 from unseen.metrics.learning import still_learning
+from unseen.models.foreign import is_foreign
 from unseen.studies.cell import Cell, build_model
 from unseen.studies.provenance import provenance
 from unseen.tasks.base import Task
@@ -41,7 +43,6 @@ class Slice:
     seconds: float
     keep: Keep = "none"
     device: str = "cpu"
-    cls: type[nn.Module] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Worker:
                  for key, p in trainer.progress.items() for step, seconds, cpu_seconds in [before[key]]
                  if _reached(trainer, key) > step}
         if trainer.done:
-            return Outcome(slice.ticket, None, points, spans, _finish(trainer, slice.keep))
+            return Outcome(slice.ticket, None, points, spans, _finish(trainer, slice.cells[0], slice.keep))
         checkpoint = pack(trainer.save())
         self._kept = (hashlib.sha256(checkpoint).hexdigest(), trainer)
         return Outcome(slice.ticket, checkpoint, points, spans, {})
@@ -133,18 +134,27 @@ class Worker:
     def _trainer(self, slice: Slice) -> Trainer:
         kept, self._kept = self._kept, None
         if slice.checkpoint is None:
-            return Trainer(job(slice.cells, slice.device, slice.cls))
+            check_foreign(slice.cells[0], slice.device)
+            return Trainer(job(slice.cells, slice.device))
         if kept is not None and kept[0] == hashlib.sha256(slice.checkpoint).hexdigest():
             return kept[1]
-        return Trainer(job(slice.cells, slice.device, slice.cls), unpack("a checkpoint", slice.checkpoint))
+        return Trainer(job(slice.cells, slice.device), unpack("a checkpoint", slice.checkpoint))
 
 
-def job(cells: Sequence[Cell], device: str = "cpu", cls: type[nn.Module] | None = None) -> Job:
+def job(cells: Sequence[Cell], device: str = "cpu") -> Job:
     """Cells of equal shape as the engine's job."""
     first = cells[0]
     members = tuple(Member(c.id, c.seed, c.data_seed, c.recipe, c.task) for c in cells)
     spec = first.task.spec
-    return Job(first.task, lambda seed: build_model(first.model, spec, seed, cls), members, first.evaluation, device)
+    return Job(first.task, lambda seed: build_model(first.model, spec, seed), members, first.evaluation, device)
+
+
+def check_foreign(cell: Cell, device: str) -> None:
+    """Refuse a model of a user's own that does not fit its task, before the first step; ours are known to fit."""
+    if is_foreign(cell.model):
+        with one_thread():
+            check_fit(lambda: build_model(cell.model, cell.task.spec, cell.seed), cell.task, cell.recipe,
+                      cell.evaluation, device)
 
 
 def stack_name(cells: Sequence[str]) -> str:
@@ -164,14 +174,16 @@ def _reached(trainer: Trainer, key: str) -> int:
     return trainer.step if progress.ending == "running" else progress.step
 
 
-def _finish(trainer: Trainer, keep: Keep) -> dict[str, Finished]:
-    """Evaluate the last and the best weights of every member, and gather what each leaves behind."""
+def _finish(trainer: Trainer, cell: Cell, keep: Keep) -> dict[str, Finished]:
+    """Evaluate the last and the best weights of every member, and gather what each leaves behind. `cell` is one of
+    them: what holds for its model holds for all."""
     states = {"last": trainer.last, "best": trainer.best}
     with one_thread():
         measures = {rule: _measure(trainer, named) for rule, named in states.items()}
         missing = left_out(trainer.stack, trainer.job.task, trainer.job.evaluation,
                            _origin(trainer, trainer.job.members))
-    note = "; ".join(filter(None, [trainer.stack.note, *missing]))
+        odd = _odd(cell, trainer.job.device)
+    note = "; ".join(filter(None, [trainer.stack.note, *odd, *missing]))
     return {
         key: Finished(
             status=ended.ending, step=ended.step, best_step=ended.best_step,
@@ -184,6 +196,13 @@ def _finish(trainer: Trainer, keep: Keep) -> dict[str, Finished]:
         )
         for key, ended in trainer.progress.items()
     }
+
+
+def _odd(cell: Cell, device: str) -> list[str]:
+    """What is odd about a model of a user's own."""
+    if not is_foreign(cell.model):
+        return []
+    return notes(build_model(cell.model, cell.task.spec, cell.seed), cell.task, cell.recipe, device)
 
 
 def _measure(trainer: Trainer, states: dict[str, State]) -> dict[str, list[Measure]]:
