@@ -19,7 +19,7 @@ from unseen.engine import evaluate as evaluating
 from unseen.engine import predict as predicting
 from unseen.engine.checkpoint import unpack_weights
 from unseen.engine.feed import tensors
-from unseen.engine.fit import check_answers, check_fit, check_forward, check_traces, notes
+from unseen.engine.fit import check_alike, check_answers, check_fit, check_forward, check_traces, notes
 from unseen.engine.recipe import Evaluation, Recipe, deviations
 from unseen.engine.recipe import recipe as make_recipe
 from unseen.engine.stack import Stack, load_member
@@ -259,12 +259,10 @@ def check_selection(selection: str) -> None:
 
 def _check(cell: Cell, device: str) -> None:
     """Refuse a cell that can't be trained, or analyses that its model can't serve; warn of what is odd about it."""
-    def built() -> nn.Module:
-        return build_model(cell.model, cell.task.spec, cell.seed)
-
+    tried, module = (build_model(cell.model, cell.task.spec, cell.seed) for _ in range(2))
     with one_thread():
-        check_fit(built, cell.task, cell.recipe, cell.evaluation, device)
-        module = built()
+        check_alike(tried, module)
+        check_fit(tried, cell.task, cell.recipe, cell.evaluation, device)
         check_traces(Stack([module]), cell.task, cell.evaluation, type(module).__name__)
         for note in notes(module, cell.task, cell.recipe, device):
             warnings.warn(f"{cell.model.name}: {note}", stacklevel=3)

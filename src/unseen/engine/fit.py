@@ -7,7 +7,7 @@ not there, test sequences longer than the model can take, examples that influenc
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,10 @@ _ROUNDING = 1e-4
 """Answers that differ by less, relative to the largest, are the same."""
 
 
-def check_fit(build: Callable[[], nn.Module], task: Task, recipe: Recipe, evaluation: Evaluation,
-              device: str = "cpu") -> None:
-    """Refuse a model that can't be trained and evaluated on a task as recipe and evaluation say. `build` makes its
-    modules, always that of the same seed."""
-    module = build()
+def check_fit(module: nn.Module, task: Task, recipe: Recipe, evaluation: Evaluation, device: str = "cpu") -> None:
+    """Refuse a freshly built module that can't be trained and evaluated on a task as recipe and evaluation say."""
     check_forward(module)
     stack = _stack(module, device)
-    _check_alike(stack, _stack(build(), device), type(module).__name__)
     name = type(module).__name__
     if not stack.layout.shapes:
         raise UsageError(f"{name} has no parameters to train; `unseen.evaluate` measures it as it is")
@@ -52,6 +48,14 @@ def check_fit(build: Callable[[], nn.Module], task: Task, recipe: Recipe, evalua
              if gradient is not None and not torch.isfinite(gradient).all()]
     if wrong:
         raise UsageError(f"{name} on {task.name}: the gradient of {wrong[0]} is not finite before the first step")
+
+
+def check_alike(one: nn.Module, other: nn.Module) -> None:
+    """Refuse two modules built for one seed that begin with different numbers."""
+    for (name, value), again in zip(one.named_parameters(), other.parameters(), strict=False):
+        if not isinstance(value, nn.parameter.UninitializedParameter) and not torch.equal(value, again):
+            raise UsageError(f"{type(one).__name__}: {name} is not the same in two modules of one seed. Let torch draw "
+                             "it: its generator is seeded, those of NumPy and Python are not")
 
 
 def check_traces(stack: Stack, task: Task, evaluation: Evaluation, model: str) -> None:
@@ -105,15 +109,6 @@ def notes(module: nn.Module, task: Task, recipe: Recipe, device: str = "cpu") ->
     if any(isinstance(part, _BatchNorm) for part in module.modules()):
         found.append("batch normalisation: in training the answer to an example depends on its batch")
     return found
-
-
-def _check_alike(one: Stack, other: Stack, model: str) -> None:
-    """Refuse modules of one seed that begin with other numbers."""
-    numbers = [{**stack.parameters, **stack.buffers} for stack in (one, other)]
-    for name, value in numbers[0].items():
-        if not torch.equal(value, numbers[1].get(name, value.new_empty(0))):
-            raise UsageError(f"{model}: {name} is not the same in two modules of one seed. Let torch draw it: its "
-                             "generator is seeded, those of NumPy and Python are not")
 
 
 def _stack(module: nn.Module, device: str) -> Stack:

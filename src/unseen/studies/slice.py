@@ -17,7 +17,7 @@ from torch import nn
 from unseen.config import digest
 from unseen.engine.checkpoint import pack, pack_weights, unpack
 from unseen.engine.evaluate import Measure, Origin, evaluate, left_out
-from unseen.engine.fit import check_fit, notes
+from unseen.engine.fit import check_alike, check_fit, notes
 from unseen.engine.flat import State
 from unseen.engine.stack import Stack, load_member
 from unseen.engine.threads import one_thread
@@ -152,9 +152,10 @@ def job(cells: Sequence[Cell], device: str = "cpu") -> Job:
 def check_foreign(cell: Cell, device: str) -> None:
     """Refuse a model of a user's own that does not fit its task, before the first step; ours are known to fit."""
     if is_foreign(cell.model):
+        module, again = (build_model(cell.model, cell.task.spec, cell.seed) for _ in range(2))
         with one_thread():
-            check_fit(lambda: build_model(cell.model, cell.task.spec, cell.seed), cell.task, cell.recipe,
-                      cell.evaluation, device)
+            check_alike(module, again)
+            check_fit(module, cell.task, cell.recipe, cell.evaluation, device)
 
 
 def stack_name(cells: Sequence[str]) -> str:
