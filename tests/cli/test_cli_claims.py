@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from typer.testing import CliRunner
 
 import unseen
 from unseen.cli.main import app
-from unseen.errors import UsageError
+from unseen.errors import CheckFailed, UsageError
 from unseen.studies.catalog.retrieval import TRANSFORMERS
 from unseen.studies.claims import CLAIMS
 from unseen.studies.grid import Grid
+from unseen.studies.store import Store
 from unseen.studies.study import Study
 
 TINY = {"task": {"name": "retrieval/T6", "length": 5, "preset": "released", "train_size": 200,
@@ -123,8 +125,27 @@ def test_several_directories(store: Path, tmp_path: Path) -> None:
     assert all(sum(line.startswith(f"| `{entry.name}`") for line in page.splitlines()) == 1 for entry in CLAIMS)
     assert "| ctl-lengths was not run | `unseen run ctl-lengths --scale mini --out DIR` |" in page
     assert "| printed for length 10 | `unseen run retrieval-table2 --scale small --out DIR` |" in page
-    one = run(other, store, "--claim", "retrieval/C5")
+    one = run(other, store, store, "--claim", "retrieval/C5")
     assert one.count("\n    - ") == len(CLAIMS.load("retrieval/C5").parts)
+    assert str(store) not in page and str(other) not in page
+
+
+def test_a_store_in_which_nothing_has_ended(tmp_path: Path) -> None:
+    study = tiny("mine", 3)
+    with Store.write(tmp_path) as begun:
+        begun.claim({"study": "mine@1"})
+        begun.add(study.entries("smoke"), "smoke")
+    text = run(tmp_path)
+    assert text.startswith("not run: ") and "retrieval/C7 (no run of T−Pos+Att on T6 has ended)" in text
+    data = json.loads(run(tmp_path, "--format", "json"))
+    assert {one["verdict"] for one in data["verdicts"]} == {"not run"}
+
+
+def test_a_damaged_store_is_refused(store: Path, tmp_path: Path) -> None:
+    shutil.copytree(store, tmp_path / "damaged")
+    (tmp_path / "damaged" / "store.sqlite").write_bytes(b"no database" * 1000)
+    done = CliRunner().invoke(app, ["claims", str(tmp_path / "damaged"), str(store)])
+    assert isinstance(done.exception, CheckFailed) and "store.sqlite is damaged" in str(done.exception)
 
 
 def test_wrong_use_is_answered(store: Path, tmp_path: Path) -> None:

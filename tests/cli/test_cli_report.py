@@ -88,6 +88,8 @@ def test_several_figures_go_to_a_folder(store: Path, tmp_path: Path) -> None:
     (["--figures", "x", "--out", "y"], "without --figure and --out"),
     (["--scale", "mini"], "holds nothing at scale 'mini'"),
     (["--out", "no/such/page.html"], "there is no directory"),
+    (["--out", "page.pdf"], "the page is HTML: give --out X.html; .svg, .pdf, .png, .json, .csv are for --figure"),
+    (["--figures", "store/store.sqlite"], "store.sqlite can't be made: File exists. Give a folder"),
 ])
 def test_wrong_use_is_answered(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str],
                                said: str) -> None:
@@ -96,6 +98,12 @@ def test_wrong_use_is_answered(store: Path, monkeypatch: pytest.MonkeyPatch, tmp
         run(store, *arguments)
     assert said in str(error.value)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["store"]
+
+
+def test_a_directory_without_results(tmp_path: Path) -> None:
+    for path, why in ((tmp_path, "there is no store.sqlite in it"), (tmp_path / "x", "there is no such directory")):
+        with pytest.raises(UsageError, match=f"holds no results: {why}. Give a directory that"):
+            run(path)
 
 
 def test_a_figure_with_nothing_to_draw(store: Path, tmp_path: Path) -> None:

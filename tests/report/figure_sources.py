@@ -1,4 +1,5 @@
-"""Sources with made-up numbers, without a store: what `Source.read` gives, of the rules and ctl families."""
+"""Sources with made-up numbers, without a store: what `Source.read` gives, of the rules and ctl families; and how a
+drawing is rendered."""
 
 from __future__ import annotations
 
@@ -11,8 +12,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import vl_convert
+from altair.utils.schemapi import debug_mode
 
 from unseen.config import canonical
+from unseen.report import theme
+from unseen.report.figure import Drawing, Figure
 from unseen.report.source import Source
 from unseen.tasks import task as make_task
 
@@ -25,6 +30,22 @@ LENGTHS = (*(f"ood/length={n}" for n in (3, 5, 20, 30)), *(f"ood/length={n},ampl
 SPECIALIZATION = ("collapse_avg", "collapse_worst", "alignment", "adaptation", "inverse_mutual_information")
 REPEATED: dict[str, Any] = {"symbols": 4, "functions": 8, "max_length": 3, "train_size": 150, "iid_size": 40,
                             "ood_size": 100}
+
+
+def quick(figure: Figure, source: Source) -> Drawing | None:
+    """What a figure draws, not held against the schema part by part: `rendered` does so for the whole."""
+    with debug_mode(False):
+        return figure.draw(source)
+
+
+def rendered(drawing: Drawing) -> str:
+    """A chart as SVG, as every reader gets it: fails where it does not fit its schema, where Vega-Lite refuses it,
+    and where it has a title or an ink of its own."""
+    spec = drawing.chart.to_dict()
+    assert "title" not in spec and set(spec.get("config", {})) <= {"view"}
+    text = str(vl_convert.vegalite_to_svg({**spec, "config": theme.config("dark")}))
+    assert text.startswith("<svg")
+    return text
 
 
 @cache
@@ -62,8 +83,8 @@ def made_up(places: Sequence[Run], numbers: Numbers, axes: Sequence[str], task: 
             points += [own | {"condition": "iid", "step": step, "metric": metric, "value": value}
                        for (step, metric), value in curve(place, draws).items()]
     table, drawn = pd.DataFrame(records), pd.DataFrame(points)
-    columns = [*axes, "task", "model", "seed", "status", "selection", "condition", "factor", "level", "metric", "value",
-               "cell", "still_learning", "task_options"]
+    columns = list(dict.fromkeys([*axes, "task", "model", "seed", "status", "selection", "condition", "factor", "level",
+                                  "metric", "value", "cell", "still_learning", "task_options"]))
     return Source(directory, {"study": "made-up@1"}, "mini", table if len(table) else pd.DataFrame(columns=columns),
                   pd.DataFrame(runs), tuple(axes), tasks, lambda: drawn)
 

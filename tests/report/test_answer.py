@@ -66,6 +66,29 @@ def test_claims_that_wait_for_the_same_are_told_together() -> None:
     assert answer(waiting, DONE)[2] == "3 claims are undecided: C5, C7 and C8 wait for about 14 to 60 seeds."
 
 
+def test_numbers_that_nobody_will_run_are_not_spelled_out() -> None:
+    def said(*seeds: int) -> str:
+        return answer([verdict(5 + i, "undecided", f"about {count} seeds would settle it")
+                       for i, count in enumerate(seeds)], DONE)[2]
+
+    assert said(20, 58522).endswith("C5 and C6 wait for about 20 to more than 1000 seeds.")
+    assert said(4000, 58522).endswith("C5 and C6 wait for more than 1000 seeds.")
+
+
+def test_a_claim_that_was_compared_in_part_is_called_so() -> None:
+    whole = verdict(1, "supported", "", "")
+    partly = replace(whole, findings=(whole.findings[0], replace(whole.findings[1], compared=False)))
+    summary = CLAIMS.entry("retrieval/C1").summary
+    assert f"(C1: {summary})" in answer([whole], DONE)[1]
+    assert f"(C1, in part: {summary})" in answer([partly], DONE)[1]
+
+
+def test_claims_that_have_a_word_for_a_name_are_set_apart() -> None:
+    named = ledger.claims(["retrieval/reading"])[0]
+    found = Verdict(named, "undecided", "mini", "", (Finding(named.parts[0], "not run", open="T1 not run"),))
+    assert answer([found], DONE)[2] == "One claim is undecided: ‘reading’ waits for parts that were not run."
+
+
 def test_many_claims_are_counted_not_listed() -> None:
     found = answer([verdict(number, "supported") for number in range(1, 9)], DONE)
     assert "8 are supported" in found[1] and "; and 5 more)" in found[1] and "C7" not in found[1]
@@ -116,4 +139,6 @@ def test_nothing_run_claims_nothing() -> None:
         found = answer([verdict(1, "not run", "T1 not run")], counts, [GOOD])
         assert len(found) == 3 and found[0].startswith("Nothing has been")
         assert "0.900" not in " ".join(found)
+    assert "the one run is pending." in answer([], Counts("", 1, 0))[0]
+    assert "of 1 run 1 failed." in answer([], Counts("", 1, 0, failed=1))[0]
     assert "77 are pending and 3 failed" in answer([], Counts("mini", 80, 0, failed=3))[0]

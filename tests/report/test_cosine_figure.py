@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import unseen
-from unseen.metrics import cosine_matrix
+from unseen.metrics import adjusted_rand, cosine_matrix
 from unseen.report.cosines import cosine_figure
 from unseen.studies.study import Grid, Study
 
@@ -26,46 +26,46 @@ def matrices() -> dict[str, np.ndarray]:
 
 
 def drawn(path: Path) -> list[dict[str, Any]]:
-    """The panels of a figure's JSON, each with its cells and its frames."""
+    """The panels of a figure's JSON, each with its cells, its frames and its names."""
     chart = json.loads(path.read_text())
-    found = chart["vconcat"][1]["concat"]
+    found = chart["concat"]
     for panel in found:
-        panel["cells"], panel["frames"] = (chart["datasets"][layer["data"]["name"]] for layer in panel["layer"])
+        panel["cells"], panel["frames"], panel["names"], _ = (
+            chart["datasets"][layer["data"]["name"]] for layer in panel["layer"])
     return found
 
 
 def test_the_drawing_says_what_the_matrices_say(tmp_path: Path) -> None:
     assert cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "x.json", "planted") == tmp_path / "x.json"
-    first, second, third = drawn(tmp_path / "x.json")
+    first, second = drawn(tmp_path / "x.json")  # nothing returns 2
     cells = first["cells"]
     assert len(cells) == 36
     assert [cell["first"] for cell in cells[::6]] == list("pqsrtu")  # by cluster, then as numbered
     for cell in cells:
         i, j = NAMES.index(cell["first"]), NAMES.index(cell["second"])
         assert cell["cosine"] == pytest.approx(matrices()["0"][i, j], abs=1e-4)
-    assert [(f["x"], f["x2"]) for f in first["frames"]] == [(0, 3), (3, 6)]
-    assert first["title"]["text"] == "outcome 0" and first["title"]["subtitle"] == "2 clusters"
+    assert [(f["x"], f["x2"], f["y"], f["y2"]) for f in first["frames"]] == [(0, 3, 0, 3), (3, 6, 3, 6)]
+    agreement = adjusted_rand([0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1])  # p q s, r t u against p q r, s t u
+    assert first["title"]["text"] == "returns 0"
+    assert first["title"]["subtitle"] == f"2 clusters, agreement with groups {agreement:.2f}".replace("-", "−")
     assert {cell["first"] for cell in second["cells"]} == set("pqstu")
-    assert third["cells"] == [] and third["title"]["subtitle"] == "no function has it"
-    colour = first["layer"][0]["encoding"]["color"]["scale"]
-    assert colour["domain"] == [0, 1]
+    assert first["layer"][0]["encoding"]["fill"]["scale"]["domain"] == [0, 1]
 
 
-def test_labels_have_the_colour_of_their_group(tmp_path: Path) -> None:
+def test_names_have_the_colour_of_their_group(tmp_path: Path) -> None:
     cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "x.json", "planted")
-    axis = drawn(tmp_path / "x.json")[0]["layer"][0]["encoding"]["x"]["axis"]
-    assert axis["labelExpr"].startswith('["p", "q", "s", "r", "t", "u"]')
-    tests = {c["value"]: c["test"] for c in axis["labelColor"]["condition"]}
-    assert list(tests) == ["#0072B2", "#D55E00"]
-    assert "[0, 1, 3]" in tests["#0072B2"] and "[2, 4, 5]" in tests["#D55E00"]  # p q r are of group a, s t u of b
+    panel = drawn(tmp_path / "x.json")[0]
+    assert [(name["name"], name["group"]) for name in panel["names"]] == [
+        ("p", "group a"), ("q", "group a"), ("s", "group b"), ("r", "group a"), ("t", "group b"), ("u", "group b")]
+    scale = panel["layer"][2]["encoding"]["color"]["scale"]
+    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"group a": "#0072B2", "group b": "#D55E00"}
 
 
 def test_pictures(tmp_path: Path) -> None:
     svg = cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "x.svg", "planted").read_text()
-    assert "<svg" in svg and "group a" in svg and "outcome 2" in svg
+    assert "<svg" in svg and "group a" in svg and "returns 1" in svg and "returns 2" not in svg
     for colour in ("#0072B2", "#D55E00"):
-        assert svg.count(f'fill="{colour}"') >= 2 * 5 + 1  # names on both axes of two panels, and the key
-    assert cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "x.png", "planted").read_bytes()[:4] == b"\x89PNG"
+        assert svg.count(f'fill="{colour}"') >= 2 * 5  # names on both sides of two panels
 
 
 def test_many_functions(tmp_path: Path) -> None:
@@ -80,6 +80,8 @@ def test_wrong_use_is_said(tmp_path: Path) -> None:
         cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "x.gif", "planted")
     with pytest.raises(unseen.UsageError, match="there is no directory"):
         cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "nowhere" / "x.svg", "planted")
+    with pytest.raises(unseen.UsageError, match="nothing to draw"):
+        cosine_figure({"2": matrices()["2"]}, NAMES, GROUPS, tmp_path / "x.svg", "planted")
     with pytest.raises(unseen.UsageError, match="5 functions with a group each"):
         cosine_figure(matrices(), NAMES[:5], GROUPS[:5], tmp_path / "x.svg", "planted")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import sqlite3
 from html.parser import HTMLParser
@@ -24,7 +25,8 @@ from unseen.report.source import Source
 from unseen.studies.store import Store
 
 VARIANTS = ["T−Pos−Att", "T+Pos−Att", "T−Pos+Att", "T+Pos+Att"]
-HOSTILE = "<img src=x onerror=alert(1)>"
+HOSTILE = "<img src=x onerror=alert(1)>\"'] + warn('x') + datum['\\\\ {{ 7 * 7 }} {% raw %}"
+"""Markup, the end of a text, an expression of Vega's, and a template."""
 TRACEBACK = "Traceback\n</script><script>window.hacked = 1</script><!-- ValueError: {{ 7 * 7 }}"
 
 
@@ -130,11 +132,22 @@ def test_only_our_own_scripts_may_run(read: Read) -> None:
 def test_names_and_tracebacks_are_shown_not_executed(text: str, read: Read) -> None:
     assert HOSTILE not in text and "<script>window.hacked" not in text
     assert "<!--" not in text and "img" not in {tag for tag, _ in read.elements}
-    assert HOSTILE in read.seen and "window.hacked = 1" in read.seen and "{{ 7 * 7 }}" in read.seen
+    assert HOSTILE in read.seen and TRACEBACK in read.seen
     kept = [text for attributes, text in read.scripts if attributes.get("type") == "application/json"]
     assert len(kept) > 3 and not any(sign in text for text in kept for sign in "<>&")
     variant = next(one for one in read.data()["table"]["columns"] if one["name"] == "variant")
     assert HOSTILE in variant["levels"]
+
+
+def test_names_of_studies_and_scales_are_shown_not_executed(tmp_path: Path) -> None:
+    name = f"</title></script><script>window.hacked = 1</script>{HOSTILE}@1"
+    path = build(tmp_path / "a b'c", study=name, scale=HOSTILE)
+    found = page(Source.read(path))
+    assert HOSTILE not in found and "<script>window.hacked" not in found
+    shown = Read(found)
+    assert f"{name} is not in this release's catalogue" in shown.seen and f"scale {HOSTILE}" in shown.seen
+    plain = Read(page(Source.read(build(tmp_path / "s"))))
+    assert {tag for tag, _ in shown.elements} == {tag for tag, _ in plain.elements}
 
 
 def test_the_table_of_runs_has_the_numbers_of_the_records(store: Path, read: Read) -> None:
@@ -195,6 +208,42 @@ def test_cost_is_the_sum_of_the_spans(store: Path, read: Read) -> None:
     assert "36.0 s" in cost and "8.0 s" in cost
 
 
+def test_only_what_differs_between_runs_has_a_column(tmp_path: Path) -> None:
+    path = build(tmp_path / "s", axes={"variant": VARIANTS[:2], "width": [32]})
+    found = Read(page(Source.read(path)))
+    assert [one["name"] for one in found.data()["table"]["columns"]][:3] == ["variant", "seed", "status"]
+    assert "width" in found.seen
+
+
+def test_when_the_store_was_written_is_not_when_it_was_read(tmp_path: Path) -> None:
+    path = build(tmp_path / "s")
+    for name in ("store.sqlite-wal", "store.sqlite-shm"):  # as a reader that was killed leaves them
+        (path / name).touch()
+    for name, stamp in (("store.sqlite", 1_000_000_000), ("store.sqlite-wal", 1_100_000_000)):
+        os.utime(path / name, (stamp, stamp))
+    assert "as it was on 2001-09-09 01:46 UTC" in seen(path)
+
+
+def test_a_failure_after_the_runs_were_read_is_not_told(tmp_path: Path) -> None:
+    path = build(tmp_path / "s", status=lambda levels, seed: "pending")
+    source = Source.read(path)
+    with Store.write(path) as store:
+        store.fail(next(iter(store.status())), "ValueError: late")
+    assert "ValueError: late" not in Read(page(source)).seen and "ValueError: late" in seen(path)
+
+
+def test_a_claim_says_how_much_of_it_was_compared() -> None:
+    from unseen.report import verdicts
+    from unseen.studies.claims import ledger
+    from unseen.studies.claims.claim import Verdict
+    from unseen.studies.claims.part import Finding
+
+    (claim,) = ledger.claims(["retrieval/C1"])
+    findings = tuple(Finding(part, "supported", compared=number > 0) for number, part in enumerate(claim.parts[:3]))
+    assert verdicts.rows([Verdict(claim, "supported", "mini", "", findings)])[0]["partly"] == "2 of 3 parts compared"
+    assert verdicts.rows([Verdict(claim, "supported", "mini", "", findings[1:])])[0]["partly"] == ""
+
+
 def test_the_glossary_has_the_words_that_are_used(read: Read) -> None:
     told = read.seen.rpartition("Glossary")[2]
     for word in ("claim", "still learning", "seed", "condition", "recipe"):
@@ -222,7 +271,7 @@ def test_a_store_whose_runs_are_all_pending(tmp_path: Path) -> None:
                       status=lambda levels, seed: "pending"))
     assert "Nothing has been run to its end yet: all 20 runs at scale mini are pending." in said
     assert "There is nothing to draw yet." in said and "Nothing has been spent yet." in said
-    assert "So nothing is supported and nothing is contradicted." in said
+    assert "So nothing is supported and nothing is contradicted." in said and "judged at" not in said
 
 
 def test_a_store_that_is_being_written(tmp_path: Path) -> None:
@@ -238,7 +287,7 @@ def test_a_store_that_is_being_written(tmp_path: Path) -> None:
 
 def test_what_train_left(tmp_path: Path) -> None:
     said = seen(build(tmp_path / "s", study=None, curve=curve))
-    assert "All 5 runs have ended" in said and "retrieval/T6" in said
+    assert "All 5 runs have ended" in said and "How well does retrieval-transformer solve retrieval/T6?" in said
     assert "this is no study of this release's catalogue" in said
 
 
@@ -276,6 +325,15 @@ def test_damaged_records_are_an_error_and_nothing_is_written(tmp_path: Path) -> 
             write_page(path, tmp_path / name)
     assert (tmp_path / "old.html").read_bytes() == before
     assert sorted(one.name for one in tmp_path.iterdir()) == ["old.html", "s"]
+
+
+def test_damaged_provenance_is_an_error_too(tmp_path: Path) -> None:
+    path = build(tmp_path / "s")
+    with sqlite3.connect(path / "store.sqlite") as database:
+        database.execute("UPDATE provenance SET facts = '{'")
+    with pytest.raises(CheckFailed, match="damaged"):
+        write_page(path)
+    assert not (path / "report.html").exists()
 
 
 def test_damaged_curves_cost_what_is_made_from_them_and_nothing_else(tmp_path: Path) -> None:

@@ -292,6 +292,9 @@ def test_printed_it_is_whole_and_light(browser: Browser, file: Path) -> None:
         page.emulate_media(media="print")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.locator("#panel-ours").is_visible() and page.locator("#panel-retrieval").is_visible()
+        assert page.locator(ROWS).count() == 200 and page.locator("#runs-printed").is_hidden()
+        page.set_viewport_size({"width": 690, "height": 1000})  # A4 between its margins
+        assert page.evaluate("document.documentElement.scrollWidth") <= 690
         assert page.pdf().startswith(b"%PDF")
         page.emulate_media(media="screen")
         page.evaluate("dispatchEvent(new Event('afterprint'))")

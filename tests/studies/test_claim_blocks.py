@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -118,7 +119,7 @@ def test_what_was_not_run_is_not_run() -> None:
     apart = look(above(group(task="retrieval/T2", variant="A"), 0.5), a(0.9), rows("T2", "B", [0.5] * 3))
     assert (apart.word, apart.open) == ("not run", "A on T2 not run")
     unrecorded = look(above(group("R7/positive", task="retrieval/T1", variant="A"), 0.0), a(0.9))
-    assert (unrecorded.word, unrecorded.open) == ("not run", "no R7/positive was recorded for A on T1")
+    assert (unrecorded.word, unrecorded.open) == ("not run", "no R7/positive of A on T1 in these runs")
     other = look(above(group(task="retrieval/T1", depth=3), 0.0), a(0.9))
     assert (other.word, other.open) == ("not run", "the runs have no depth")
 
@@ -223,6 +224,24 @@ def test_printed_numbers_are_compared_only_where_they_were_printed() -> None:
     assert there.findings[1].open == "printed for length 10" and not there.findings[1].compared
     assert judge(tested, frame(a(0.9, length=5), a(0.9))).setting == "length 10"
     assert judge(claim(close(A, 0.7, 0.01)), frame(a(0.9, length=5))).word == "not run"
+
+
+def test_of_many_parts_one_outside_by_chance_does_not_contradict() -> None:
+    """95 % intervals of twenty parts: one outside is what chance does; far outside it is not."""
+    values = [0.815, 0.83, 0.85, 0.87, 0.885, 0.905]  # 0.859 ± 0.034: the interval is about [0.834, 0.884]
+    part = above(A, 0.887)
+    alone, one_of_many = (judge(claim(part, *others), frame(rows("T1", "A", values)))
+                          for others in ((), [above(A, 0.1 + 0.01 * k) for k in range(19)]))
+    assert (alone.word, one_of_many.word) == ("contradicted", "undecided")
+    first, other = alone.findings[0], one_of_many.findings[0]
+    assert first.estimate == other.estimate and other.estimate is not None
+    assert other.estimate.interval.high < 0.887 and other.estimate.interval.level == 0.95
+    assert re.fullmatch(r"about \d+ seeds would settle it: one of 20 parts may lie outside by chance", other.open)
+    assert judge(claim(above(A, 0.95), *(above(A, 0.1 + 0.01 * k) for k in range(19))),
+                 frame(rows("T1", "A", values))).word == "contradicted"
+    # Parts that are not compared here do not count.
+    printed = claim(part, *(close(A, 0.86, 0.01 * k) for k in range(1, 20)))
+    assert judge(printed, frame(rows("T1", "A", values, length=5))).word == "contradicted"
 
 
 def test_a_part_about_a_column_that_is_not_there_does_not_disturb_the_others() -> None:

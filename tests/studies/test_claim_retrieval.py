@@ -12,9 +12,10 @@ from unseen.errors import UsageError
 from unseen.metrics import ANALYSES
 from unseen.studies.claims import CLAIMS
 from unseen.studies.claims import retrieval as claims
-from unseen.studies.claims.claim import judge
+from unseen.studies.claims.claim import Tables, judge
 from unseen.studies.claims.ledger import as_data, as_markdown, as_table, verdicts
-from unseen.studies.claims.retrieval import TABLE2, VARIANTS, columns, length_of
+from unseen.studies.claims.retrieval import LATER, TABLE2, VARIANTS, by_position, columns, length_of
+from unseen.studies.claims.retrieval_more import C10
 from unseen.tasks import TASKS, task
 
 NAMES = [entry.name for entry in CLAIMS if entry.name.startswith("retrieval/")]
@@ -103,10 +104,20 @@ def test_lengths_come_from_the_options() -> None:
 
 def test_some_lengths_are_judged_as_far_as_they_go() -> None:
     """Without length 30 and without T2 the statements about them are not run; none is contradicted."""
-    found = judge(claims.C10, frame([row for row in lengths((5, 10, 20)) if row["task"] != "retrieval/T2"]))
+    found = judge(C10, frame([row for row in lengths((5, 10, 20)) if row["task"] != "retrieval/T2"]))
     said = {one.part.says: one for one in found.findings}
     assert found.word == "undecided" and {one.word for one in found.findings} == {"supported", "not run"}
     assert {one.open for one in said.values() if one.word == "not run"} == {"length 30 not run", "T2 not run"}
+
+
+def test_later_positions_are_the_second_half_of_them() -> None:
+    """Of five the last two, of four the last two; the middle belongs to neither."""
+    for length, expected in ((5, 0.35), (4, 0.25)):
+        made = frame(*(rows("T1", "T−Pos+Att", [0.1 * k], metric="R2/accuracy", factor="position", level=str(k),
+                            length=length) for k in range(length)))
+        found = by_position(Tables(made, made.drop_duplicates("cell")))
+        assert found[found.metric == LATER].value.tolist() == [pytest.approx(expected)]
+        assert (found.metric == "R2/accuracy").sum() == length
 
 
 def test_records_of_other_studies_are_no_evidence() -> None:
@@ -161,7 +172,7 @@ def test_the_registry_names_every_claim_rightly() -> None:
             for found in part.quantity.groups:
                 assert all(name in TASKS for name in found.columns.get("task", ()))
                 analysis, _, measure = found.metric.partition("/")
-                assert found.metric == "accuracy" or (analysis in ANALYSES and measure)
+                assert found.metric in ("accuracy", LATER) or (analysis in ANALYSES and measure)
     with pytest.raises(UsageError, match="Did you mean"):
         CLAIMS.load("retrieval/C11")
 

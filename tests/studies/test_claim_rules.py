@@ -145,7 +145,7 @@ def test_decided_votes_are_the_significant_ones_of_the_table_of_votes(clear: flo
 
 def test_one_seed_decides_no_vote() -> None:
     found = verdict("rules/C6", votes_as_told)
-    assert found.word == "not run" and found.findings[0].open == "no share of votes was recorded for truth"
+    assert found.word == "not run" and found.findings[0].open == "no share of votes of truth in these runs"
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_the_speed_is_the_mean_of_the_curve_in_the_same_units() -> None:
         mean = mean_of_curve(mine.step.tolist(), mine.value.tolist())
         assert found[cell] == pytest.approx(1 - mean if metric == "accuracy" else mean / ZERO)
     assert len(measures.speeds(replace(tables(), curves=pd.DataFrame))) == 0
-    assert judge(claims.F7, mini()[0]).findings[0].open == "no error during training was recorded for operation"
+    assert judge(claims.F7, mini()[0]).findings[0].open == "no error during training of operation in these runs"
 
 
 def test_curves_are_read_once_and_only_if_they_are_needed() -> None:

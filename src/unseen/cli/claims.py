@@ -61,7 +61,7 @@ def _judged(directories: list[Path], names: list[str], format: Format) -> str:
     from unseen.studies.claims.page import as_page
 
     ledger.claims(names)  # a wrong name is refused before anything is read
-    found = own([judged(directory, names) for directory in directories])
+    found = own([judged(directory, names) for directory in dict.fromkeys(directories)])
     if format is Format.json:
         return _json({
             "verdicts": [{**ledger.as_data(verdict), "directory": one.directory, "ran": one.study}

@@ -58,7 +58,7 @@ def report(
 def _chosen(source: Source, names: list[str], out: Path) -> list[Path]:
     """Some figures: one to a file, any number to a folder."""
     from unseen.report.figures import figure as find
-    from unseen.report.save import PUBLISHED, save
+    from unseen.report.save import publish, save
 
     chosen, folder = [find(name) for name in names], out.is_dir() or not out.suffix
     if len(chosen) > 1 and not folder:
@@ -70,10 +70,4 @@ def _chosen(source: Source, names: list[str], out: Path) -> list[Path]:
             raise CheckFailed(f"figure '{one.name}' has nothing to draw: what it shows is not among the runs of "
                               f"{source.directory} that have ended")
         drawings.append((one, drawing))
-    if not folder:
-        return [save(one, drawing, out) for one, drawing in drawings]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{out} can't be made: {error.strerror}") from error
-    return [save(one, drawing, out / f"{one.file}{suffix}") for one, drawing in drawings for suffix in PUBLISHED]
+    return publish(drawings, out) if folder else [save(one, drawing, out) for one, drawing in drawings]

@@ -56,8 +56,7 @@ def activation_cells(matrix: Floats, pi: Floats) -> pd.DataFrame:
 def activation_chart(cells: pd.DataFrame) -> Any:
     """The heat map of a table of `activation_cells`; no title, no ink of its own."""
     alt = load_altair()
-    rules, modules = int(cells["rule"].max()) + 1, int(cells["module"].max()) + 1
-    step = min(LARGEST, max(4, SIZE // max(rules, modules)))
+    step = min(LARGEST, max(4, SIZE // max(cells["rule"].nunique(), cells["module"].nunique())))
     axis = alt.Axis(labelAngle=0, ticks=False, domain=False, grid=False, labelOverlap=True)
     x, y = alt.X("module:O", title="module", axis=axis), alt.Y("rule:O", title="rule", axis=axis)
     base = alt.Chart(cells)

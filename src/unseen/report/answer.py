@@ -12,6 +12,8 @@ from unseen.studies.claims.claim import Verdict
 
 NAMED = 3
 """How many claims a sentence names before it counts the rest."""
+MANY = 1_000
+"""So many seeds or tasks that nobody needs to know how many more."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ def _nothing(counts: Counts) -> list[str]:
                 "So there is nothing to be said.", "A run into this directory would begin it."]
     states = _both(filter(None, [f"{counts.pending} {_are(counts.pending)} pending" if counts.pending else "",
                                  f"{counts.failed} failed" if counts.failed else ""]))
-    how = f"all {counts.runs} runs{at} are pending" if counts.pending == counts.runs else \
-        f"of {counts.runs} runs{at} {states}"
+    everything = f"all {counts.runs} runs{at} are" if counts.runs > 1 else f"the one run{at} is"
+    how = f"{everything} pending" if counts.pending == counts.runs else f"of {_runs(counts.runs)}{at} {states}"
     return [f"Nothing has been run to its end yet: {how}.", "So nothing is supported and nothing is contradicted.",
             "The same command that began it goes on with it." if counts.pending else
             "What failed, and why, stands below."]
@@ -109,14 +111,17 @@ def _said(judged: Sequence[Verdict]) -> str:
 
 
 def _named(found: Sequence[Verdict]) -> str:
-    """`C3: T3 is solved; …`: what claims say, in the few words of their registry."""
-    shown = [f"{short(one)}: {CLAIMS.entry(one.claim.name).summary}" for one in found[:NAMED]]
+    """`C3: T3 is solved; …`: what claims say, in the few words of their registry; and whether not all of it was
+    compared."""
+    shown = [f"{short(one)}{'' if all(part.compared for part in one.findings) else ', in part'}: "
+             f"{CLAIMS.entry(one.claim.name).summary}" for one in found[:NAMED]]
     return "; ".join(shown) + (f"; and {len(found) - NAMED} more" if len(found) > NAMED else "")
 
 
 def short(verdict: Verdict) -> str:
-    """The name of a claim within its family."""
-    return verdict.claim.name.partition("/")[2]
+    """The name of a claim within its family: a number as it is, a word between quotation marks."""
+    name = verdict.claim.name.partition("/")[2]
+    return name if re.match(r"[A-Z]\d", name) else f"‘{name}’"
 
 
 def _compared(standings: Sequence[Standing]) -> str:
@@ -166,8 +171,13 @@ def _waiting(what: str, found: Sequence[Verdict]) -> str:
     if not what:
         return f"no number of runs settles {names}"
     counts = sorted({int(number) for one in found for number in re.findall(r"\d+", waits_for(one))})
-    number = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else "".join(map(str, counts))
-    return f"{names} {'waits' if len(found) == 1 else 'wait'} for {what.format(number)}"
+    number = " to ".join(dict.fromkeys(_count(one) for one in (counts[:1] + counts[-1:])))
+    wanted = what.format(number).replace("about more", "more")
+    return f"{names} {'waits' if len(found) == 1 else 'wait'} for {wanted}"
+
+
+def _count(number: int) -> str:
+    return str(number) if number <= MANY else f"more than {MANY}"
 
 
 def waits_for(verdict: Verdict) -> str:

@@ -47,7 +47,8 @@ def policy(charts: bool) -> str:
     """What a browser may do with the page: run these scripts and no other, load nothing from anywhere."""
     digests = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts(charts))
     allowed = " ".join(f"'sha256-{one}'" for one in digests)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; " \
+        "base-uri 'none'; form-action 'none'"
 
 
 def embedded(value: Any) -> Markup:

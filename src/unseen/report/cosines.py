@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from unseen.errors import UsageError
-from unseen.metrics.grouping import complete_linkage_clusters
+from unseen.metrics.grouping import adjusted_rand, complete_linkage_clusters
 from unseen.randomness import Floats, Ints
 from unseen.report.save import PICTURES, check_path, save_chart
-from unseen.report.theme import COLOURS, GROUND, INK, load_altair
+from unseen.report.theme import GROUND, colour_scale, load_altair
 
-if TYPE_CHECKING:
-    from altair import VConcatChart
-
-ACROSS, SIZE = 4, 240
+ACROSS, SIZE = 4, 216
 """Panels in a row; the width of one in pixels, or nearly: cells have whole ones, or seams would show between them."""
 
 
 def cosine_figure(matrices: Mapping[str, Floats], names: Sequence[str], groups: Sequence[str], out: str | Path,
                   title: str) -> Path:
-    """Draw a panel per output symbol and write it to `out` (.svg, .pdf, .png, or .json with its data).
+    """Draw a panel per output symbol that a function has, and write it to `out` (.svg, .pdf, .png or .json).
 
     `matrices` has the cosines (F, F) by symbol, NaN in the rows and columns of functions without that outcome; `names`
     and `groups` are those of the functions. In a panel functions stand by cluster, then as they are numbered; their
@@ -37,75 +33,88 @@ def cosine_figure(matrices: Mapping[str, Floats], names: Sequence[str], groups: 
         if matrix.shape != (len(names), len(names)) or len(groups) != len(names):
             raise UsageError(f"expected cosines of {len(names)} functions with a group each, got a matrix of shape "
                              f"{matrix.shape} at symbol {symbol} and {len(groups)} groups")
-    return save_chart(cosine_chart(matrices, names, groups), path, title, [
+    cells = cosine_cells(matrices, names, groups)
+    if cells.empty:
+        raise UsageError("no function has a state at any symbol: there is nothing to draw")
+    return save_chart(cosine_chart(cells), path, title, [
         "Cosines between the states that enter the classifier, for any two functions with the same outcome.",
         "Frames: clusters (complete linkage, cut at half the largest distance)."])
 
 
-def cosine_chart(matrices: Mapping[str, Floats], names: Sequence[str], groups: Sequence[str]) -> VConcatChart:
-    """The figure itself; no title of its own."""
-    alt = load_altair()
-    colours = {group: COLOURS[place % len(COLOURS)] for place, group in enumerate(dict.fromkeys(groups))}
-    panels = [_panel(alt, symbol, matrix, names, [colours[group] for group in groups])
-              for symbol, matrix in matrices.items()]
-    together = alt.concat(*panels, columns=ACROSS, spacing=18)
-    chart: VConcatChart = alt.vconcat(_key(alt, colours), together, spacing=14)
-    return chart
+def cosine_cells(matrices: Mapping[str, Floats], names: Sequence[str], groups: Sequence[str]) -> pd.DataFrame:
+    """One row per symbol and pair of functions, in the order in which they are drawn: `symbol`, `first` and `second`
+    with their groups and clusters (numbered from 1), the `cosine`, and the `agreement` of clusters and groups at the
+    symbol (the adjusted Rand index: 1 if they are the same, about 0 by chance)."""
+    found = []
+    for symbol, matrix in matrices.items():
+        shown, cluster = order(matrix)
+        if not len(shown):
+            continue
+        named, grouped = np.array(names, object)[shown], np.array(groups, object)[shown]
+        first, second = np.repeat(np.arange(len(shown)), len(shown)), np.tile(np.arange(len(shown)), len(shown))
+        found.append(pd.DataFrame({
+            "symbol": symbol, "first": named[first], "second": named[second], "first_group": grouped[first],
+            "second_group": grouped[second], "first_cluster": cluster[first], "second_cluster": cluster[second],
+            "cosine": matrix[np.ix_(shown, shown)].ravel().round(4),
+            "agreement": adjusted_rand(cluster, grouped.astype(str))}))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def order(matrix: Floats) -> tuple[Ints, Ints]:
-    """The functions with a state by cluster, then as they are numbered; and where clusters begin, and the last ends.
+    """The functions with a state by cluster, then as they are numbered; and the cluster of each, from 1.
 
     >>> order(np.array([[1, 0, np.nan, 0.9], [0, 1, np.nan, 0.1], [np.nan] * 4, [0.9, 0.1, np.nan, 1]]))
-    (array([0, 3, 1]), array([0, 2, 3]))
+    (array([0, 3, 1]), array([1, 1, 2]))
     """
     here = np.flatnonzero(np.isfinite(np.diagonal(matrix)))
     if not len(here):
-        return here, np.zeros(1, np.int64)
+        return here, here
     clusters = complete_linkage_clusters(matrix[np.ix_(here, here)])
-    return here[np.argsort(clusters, kind="stable")], np.concatenate([[0], np.cumsum(np.bincount(clusters))])
+    by_cluster = np.argsort(clusters, kind="stable")
+    return here[by_cluster], clusters[by_cluster] + 1
 
 
-def _panel(alt: Any, symbol: str, matrix: Floats, names: Sequence[str], colours: Sequence[str]) -> Any:
-    shown, borders = order(matrix)
-    places, named = np.arange(len(shown)), np.array([names[f] for f in shown], object)
-    step, size = max(5, SIZE // len(matrix)), max(len(shown), 1)
-    axis = alt.Axis(title=None, values=[place + 0.5 for place in range(len(shown))], labelFontSize=min(11, step),
-                    labelExpr=f"{json.dumps(named.tolist())}[floor(datum.value)]", labelOverlap=False,
-                    labelPadding=2, labelFontWeight=600, labelColor=_label_colours([colours[f] for f in shown]),
-                    labelAngle=0, grid=False, ticks=False, domain=False)
-    x, y = (channel(f"{name}:Q", axis=axis, scale=alt.Scale(domain=[0, size], nice=False, reverse=name == "y"))
-            for name, channel in (("x", alt.X), ("y", alt.Y)))
-    cells = pd.DataFrame({"x": np.tile(places, len(shown)), "y": np.repeat(places, len(shown)),
-                          "first": np.repeat(named, len(shown)), "second": np.tile(named, len(shown)),
-                          "cosine": matrix[np.ix_(shown, shown)].ravel().round(4)})
-    frames = pd.DataFrame({"x": borders[:-1], "x2": borders[1:], "y": borders[:-1], "y2": borders[1:]})
-    heat = alt.Chart(cells.assign(x2=cells.x + 1, y2=cells.y + 1)).mark_rect().encode(
-        x=x, x2="x2:Q", y=y, y2="y2:Q", tooltip=["first:N", "second:N", "cosine:Q"],
-        color=alt.Color("cosine:Q", scale=alt.Scale(domain=[0, 1], clamp=True, scheme="viridis"),
-                        legend=alt.Legend(title="cosine", gradientLength=120)))
-    lines = alt.Chart(frames).mark_rect(filled=False, stroke=GROUND["dark"], strokeWidth=1.6).encode(
+def cosine_chart(cells: pd.DataFrame) -> Any:
+    """A panel per symbol of a table of `cosine_cells`; no title, no ink of its own."""
+    labels = [f"group {group}" for group in dict.fromkeys(sorted(cells["first_group"]))]
+    step = max(5, SIZE // cells["first"].nunique())
+    panels = [_panel(str(symbol), own, labels, step) for symbol, own in cells.groupby("symbol", sort=False)]
+    return load_altair().concat(*panels, columns=ACROSS, spacing=26).resolve_scale(fill="shared", color="shared")
+
+
+def _panel(symbol: str, cells: pd.DataFrame, labels: Sequence[str], step: int) -> Any:
+    alt = load_altair()
+    functions = cells.drop_duplicates("first").reset_index(drop=True)
+    number = len(functions)
+
+    def at(name: str, channel: Any) -> Any:
+        return channel(f"{name}:Q", axis=None, scale=alt.Scale(domain=[0, number], nice=False, reverse=name == "y"))
+
+    x, y = at("x", alt.X), at("y", alt.Y)
+    place = np.arange(number)
+    squares = cells.assign(x=np.tile(place, number), y=np.repeat(place, number))
+    heat = alt.Chart(squares.assign(x2=squares["x"] + 1, y2=squares["y"] + 1)).mark_rect().encode(
+        x=x, x2="x2:Q", y=y, y2="y2:Q",
+        tooltip=[alt.Tooltip(name) for name in ("symbol:N", "first:N", "first_group:N", "second:N", "second_group:N",
+                                                "cosine:Q")],
+        fill=alt.Fill("cosine:Q", scale=alt.Scale(domain=[0, 1], clamp=True, scheme="viridis"),
+                      legend=alt.Legend(title="cosine", gradientLength=120)))
+    spans = functions.groupby("first_cluster", sort=False)["first"].size().cumsum()
+    frames = pd.DataFrame({"x": [0, *spans[:-1]], "x2": spans, "y": [0, *spans[:-1]], "y2": spans})
+    framed = alt.Chart(frames).mark_rect(filled=False, stroke=GROUND["dark"], strokeWidth=1.8).encode(
         x=x, x2="x2:Q", y=y, y2="y2:Q")
-    count = len(borders) - 1
-    words = f"{count} cluster{'s' if count != 1 else ''}" if len(shown) else "no function has it"
-    return alt.layer(heat, lines).properties(
-        width=step * size, height=step * size,
-        title=alt.Title(f"outcome {symbol}", subtitle=words, fontSize=13, subtitleFontSize=11, anchor="start",
-                        offset=4))
-
-
-def _key(alt: Any, colours: Mapping[str, str]) -> Any:
-    """The groups' names in their colours, in a line."""
-    words = [{"group": f"■ group {group}", "x": 90 * place} for place, group in enumerate(colours)]
-    return alt.Chart(alt.InlineData(values=words)).mark_text(align="left", fontSize=12, fontWeight=600).encode(
-        x=alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 90 * len(words)], nice=False)), text="group:N",
-        color=alt.Color("group:N", legend=None, scale=alt.Scale(domain=[word["group"] for word in words],
-                                                                range=list(colours.values()))),
-    ).properties(width=90 * len(words), height=14)
-
-
-def _label_colours(colours: Sequence[str]) -> dict[str, Any]:
-    """The colour of the label at each place of an axis."""
-    tests = [{"test": f"indexof({[p for p, own in enumerate(colours) if own == colour]}, floor(datum.value)) >= 0",
-              "value": colour} for colour in dict.fromkeys(colours)]
-    return {"condition": tests, "value": INK["light"]}
+    words = alt.Chart(pd.DataFrame({"name": functions["first"].astype(str), "x": place + 0.5, "y": place + 0.5,
+                                    "group": "group " + functions["first_group"].astype(str)}))
+    ink = alt.Color("group:N", scale=colour_scale(labels), sort=list(labels), title=None,
+                    legend=alt.Legend(symbolType="square"))
+    size = min(11, step + 1)
+    above = words.mark_text(baseline="bottom", fontSize=size, fontWeight=600).encode(
+        x=x, y=alt.value(-3), text="name:N", color=ink)
+    left = words.mark_text(align="right", fontSize=size, fontWeight=600).encode(
+        x=alt.value(-4), y=y, text="name:N", color=ink)
+    clusters = f"{len(frames)} cluster{'s' if len(frames) != 1 else ''}"
+    said = f"{clusters}, agreement with groups {cells['agreement'].iloc[0]:.2f}".replace("-", "−")
+    return alt.layer(heat, framed, above, left).properties(
+        width=step * number, height=step * number,
+        title=alt.Title(f"returns {symbol}", subtitle=said if len(labels) > 1 else clusters, fontSize=13,
+                        subtitleFontSize=11, offset=20, subtitlePadding=2, anchor="start"))

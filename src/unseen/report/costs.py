@@ -69,8 +69,11 @@ def provenance(source: Source, facts: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def failures(source: Source, found: pd.DataFrame) -> list[dict[str, Any]]:
-    """What failed: runs with the same cause and traceback are told together."""
-    runs = source.runs.set_index("cell")
+    """What failed: runs with the same cause and traceback are told together.
+
+    `found` may be read later than the runs of a study that goes on: what was not counted as failed is not told.
+    """
+    runs = source.runs[source.runs["status"] == "failed"].set_index("cell")
     mine = found[found["cell"].isin(runs.index)]
     rows = []
     for (cause, traceback), same in mine.groupby(["cause", "traceback"], sort=False):

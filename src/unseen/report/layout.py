@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from unseen.engine.recipe import Recipe
 from unseen.report.means import RESAMPLES, means
-from unseen.report.references import unseen_notes
 from unseen.report.source import Source
 from unseen.report.theme import title_of
-from unseen.studies.store import ENDED
 
 INSTANCES = ("task_seed",)
 """Axes that repeat a place on another instance of its task: never a panel; intervals count them as chance."""
@@ -54,7 +53,7 @@ RELATIVE = "Relative loss: the loss as a share of that of always answering 0."
 
 @dataclass(frozen=True)
 class Layout:
-    """Scores of the best weights, laid out.
+    """Scores of the weights that are shown, laid out.
 
     `rows` has one row per run and condition shown: `series`, `panel`, `place` (a number for each combination of all
     other axes), `condition`, `instance` (the task seed, where several were run), `seed`, `value`, `still_learning`,
@@ -135,36 +134,20 @@ def ordered_conditions(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=key)
 
 
-def absent_note(source: Source) -> list[str]:
-    """How many runs are not in the figures, and why; of how many it can't be told whether they were still learning."""
-    status = source.runs["status"].value_counts()
-    words = {"failed": "failed", "diverged": "diverged", "pending": "have not ended yet"}
-    said = [f"{int(status[one])} {text}" for one, text in words.items() if status.get(one)]
-    told = [f"Of {len(source.runs)} runs {_and(said)}; figures show the others."] if said else []
-    unknown = int((source.runs["still_learning"].isna() & source.runs["status"].isin(["finished", "stopped"])).sum())
-    return told + ([f"Of {unknown} runs it can't be told whether they were still learning: too few validations."]
-                   if unknown else [])
+def batch_of(options: str) -> int:
+    """The batch size in the words of a recipe, which leave out what is the default.
 
-
-def notes(source: Source, found: Sequence[Layout], still: int) -> tuple[str, ...]:
-    """All that stands under a figure of these layouts, in which so many runs were still learning."""
-    said = [note for one in found for note in one.notes]
-    shown = int(source.runs["status"].isin(ENDED).sum())
-    if still:
-        said.append(f"{still} of {shown} runs were still learning at their end: hollow.")
-    conditions = dict.fromkeys(name for one in found for name in one.conditions)
-    return tuple(dict.fromkeys([*said, *absent_note(source), *unseen_notes(source, conditions)]))
-
-
-def still_learning(found: Sequence[Layout]) -> int:
-    """How many runs of these layouts were still learning."""
-    return sum(one.rows["cell"][one.rows["still_learning"]].nunique() for one in found)
+    >>> batch_of("batch=128 clip=1.0"), batch_of("clip=1.0")
+    (128, 100)
+    """
+    said = re.search(r"(?:^| )batch=(\d+)", options)
+    return int(said[1]) if said else int(Recipe.model_fields["batch"].default)
 
 
 def _judged(source: Source) -> list[tuple[Metric, pd.DataFrame]]:
-    """The overall numbers of the best weights, by the metric each run is judged by."""
+    """The overall numbers of the weights that are shown, by the metric each run is judged by."""
     held = source.records
-    rows = held[(held["selection"] == "best") & (held["factor"] == "") & held["value"].notna()]
+    rows = held[(held["selection"] == source.selection) & (held["factor"] == "") & held["value"].notna()]
     found = []
     for metric in METRICS:
         own = rows[rows["metric"] == metric.name]

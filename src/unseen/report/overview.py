@@ -25,7 +25,7 @@ def counts(source: Source) -> Counts:
                   can_not_tell=int((scored & runs["still_learning"].isna()).sum()), of=_of(source))
 
 
-def scores(source: Source, selection: str = "best") -> pd.DataFrame:
+def scores(source: Source, selection: str) -> pd.DataFrame:
     """One row per run and condition: the score that it is judged by, over all examples of the condition."""
     rows = source.records
     if rows.empty:
@@ -37,7 +37,7 @@ def scores(source: Source, selection: str = "best") -> pd.DataFrame:
 
 def standings(source: Source) -> list[Standing]:
     """The mean of every model on the most telling condition, the best first; accuracies where there are any."""
-    rows = scores(source)
+    rows = scores(source, source.selection)
     rows = rows[rows["value"].notna()]
     if rows.empty:
         return []

@@ -22,17 +22,17 @@ from unseen.report.figure import Drawing, Figure
 from unseen.report.figures import figures_of
 from unseen.report.overview import counts, standings
 from unseen.report.runs_table import runs_table
-from unseen.report.save import written
+from unseen.report.save import FORMATS, written
 from unseen.report.source import Source
 from unseen.studies import exam
-from unseen.studies.database import FILE
+from unseen.studies.database import FILE, said_plainly
 from unseen.studies.store import Store
 
 Say = Callable[[str], None]
 PAPERS: tuple[theme.Paper, ...] = ("light", "dark")
 OURS = "ours"
-AT_ONCE = 8
-"""Figures of a tab that are there at once; of more, the rest is folded away."""
+AT_ONCE, TOLD = 8, 4
+"""Figures of a tab, and notes under a figure, that are there at once; of more, the rest is folded away."""
 ROWS = 20_000
 """Rows of a figure's data that are kept in the page; the command gives all."""
 _ENDLESS = {math.inf: "∞", -math.inf: "−∞"}
@@ -55,7 +55,7 @@ class Kept:
     @classmethod
     def read(cls, directory: Path) -> Kept:
         """All of it, as the store holds it now."""
-        with Store.read(directory) as store:
+        with Store.read(directory) as store, said_plainly(directory):
             entries = store.entries()
             return cls(store.spans(), store.failures(), store.provenance(),
                        dict(zip(entries["cell"], entries["model"], strict=True)), list(entries["scale"].unique()))
@@ -71,6 +71,8 @@ def write_page(directory: str | Path, out: str | Path | None = None, scale: str 
     target = Path(out) if out is not None else source.directory / "report.html"
     if target.is_dir():
         raise UsageError(f"{target} is a directory; give a file for the page, such as {target / 'report.html'}")
+    if target.suffix.lower() in FORMATS:
+        raise UsageError(f"{target}: the page is HTML: give --out X.html; {', '.join(FORMATS)} are for --figure NAME")
     if not target.absolute().parent.is_dir():
         raise UsageError(f"{target} can't be written: there is no directory {target.parent}")
     text = page(source, say=say)
@@ -101,10 +103,11 @@ def page(source: Source, figures: Sequence[Figure] | None = None, say: Say = lam
         "judged": any(row["word"] != "not run" for row in ledger),
         "tally": {word: sum(row["word"] == word for row in ledger) for word in verdicts.WORDS},
         "papers": list(dict.fromkeys(row["paper"] for row in ledger)),
-        "tabs": _tabs(shown), "at_once": AT_ONCE, "undrawn": undrawn,
+        "tabs": _tabs(shown), "at_once": AT_ONCE, "told": TOLD, "undrawn": undrawn,
         "deviations": _deviations(source), "failures": costs.failures(source, kept.failures),
         "early": costs.ended_early(source), "cost": costs.cost(source, kept.spans),
         "provenance": costs.provenance(source, kept.provenance), "table": runs_table(source),
+        "selection": source.selection,
     }
     body = assets.render("body.html", context)
     return assets.render("report.html", context | {
@@ -180,7 +183,8 @@ def _question(source: Source) -> str:
         return exam.QUESTION
     if "study" in source.work:
         return f"{source.name} is not in this release's catalogue, so its question is not known here."
-    return f"How well does {source.name.replace(' · ', ' solved by ')} go?" if source.work else ""
+    task, _, model = source.name.partition(" · ")
+    return f"How well does {model} solve {task}?" if model else ""
 
 
 def _deviations(source: Source) -> list[str] | None:
@@ -195,6 +199,7 @@ def _deviations(source: Source) -> list[str] | None:
 
 
 def _last_written(directory: Path) -> str:
-    """When the store was last written: the same store gives the same page."""
-    stamps = [path.stat().st_mtime for name in (FILE, f"{FILE}-wal") if (path := directory / name).exists()]
+    """When the store was last written: the same store gives the same page. To read it makes an empty -wal."""
+    files = [path for name in (FILE, f"{FILE}-wal") if (path := directory / name).exists()]
+    stamps = [path.stat().st_mtime for path in files if path.stat().st_size]
     return f"{datetime.fromtimestamp(max(stamps), UTC):%Y-%m-%d %H:%M} UTC"

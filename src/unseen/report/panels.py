@@ -50,8 +50,12 @@ def across(layout: Layout) -> int:
 
 
 def stacked(charts: Sequence[Any]) -> Any:
-    """Charts of several metrics below each other."""
-    return charts[0] if len(charts) == 1 else load_altair().vconcat(*charts, spacing=40)
+    """Charts one below the other, each with colours and a legend of its own: they may have other series."""
+    alt = load_altair()
+    if len(charts) == 1 and charts[0].title is alt.Undefined:
+        return charts[0]
+    scales = alt.ScaleResolveMap(color="independent", fill="independent", shape="independent")
+    return alt.vconcat(*charts, spacing=40, resolve=alt.Resolve(scale=scales))
 
 
 def only(**equal: object) -> Any:
@@ -82,4 +86,4 @@ def said(value: float, metric: Metric) -> str:
     >>> said(0.8125, METRICS[0]), said(0.8125, METRICS[1])
     ('81.2 %', '0.812')
     """
-    return f"{100 * value:.1f} %" if metric.format == "%" else f"{value:.3g}"
+    return f"{100 * value:.1f} %" if metric.format == "%" else f"{value:.3f}" if abs(value) < 10 else f"{value:.3g}"

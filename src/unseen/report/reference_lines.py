@@ -1,4 +1,4 @@
-"""Chance, shortcuts and always answering 0, as dashed lines in the panels of a figure."""
+"""Chance, shortcuts and the oracle, as dashed lines in the panels of a figure that fits any study."""
 
 from __future__ import annotations
 
@@ -10,57 +10,38 @@ import pandas as pd
 
 from unseen.report.layout import Layout
 from unseen.report.panels import number, only
-from unseen.report.references import ORACLE, references
+from unseen.report.references import ORACLE, drawn, measured
 from unseen.report.source import Source
 
-TASKS = 3
-"""Tasks of a panel that are measured: to measure all of them would take longer than the rest of a figure."""
-CHANCE, ALWAYS_0 = "chance", "always 0"
+ALWAYS_0 = "always 0"
 KIND = "reference"
 
 
-def reference_rows(source: Source, layout: Layout) -> pd.DataFrame:
-    """One row per line: `panel`, `name`, `value` and the `row` its name stands in, so that neighbours do not touch.
-
-    Chance and the best shortcut; in a single panel, where there is room, the three best.
-    """
-    kept = 3 if len(layout.panels) == 1 else 1
-    found = []
-    for panel, runs in layout.rows.groupby("panel", sort=False):
-        values = _values(source, layout, runs)
-        shortcuts = sorted((name for name in values if name not in (CHANCE, ORACLE, ALWAYS_0)), key=values.__getitem__)
-        shown = sorted((name for name in (CHANCE, ALWAYS_0, *shortcuts[-kept:]) if name in values),
-                       key=values.__getitem__)
-        found += [{"kind": KIND, "panel": panel, "name": name, "value": values[name], "row": place % 2}
-                  for place, name in enumerate(shown)]
-    return pd.DataFrame(found, columns=["kind", "panel", "name", "value", "row"])
-
-
-def best_rows(source: Source, layout: Layout, by: Sequence[str] = ("panel",)) -> pd.DataFrame:
-    """The best that can be had without doing the task, in each group of runs: one row with its `name` and `value`."""
+def reference_rows(source: Source, layout: Layout, by: Sequence[str] = ("panel",), shortcuts: int = 1) -> pd.DataFrame:
+    """One row per line of each group of runs: `by`, `name`, `value` and the `row` its name stands in, so that
+    neighbours do not touch."""
     found = []
     for levels, runs in layout.rows.groupby(list(by), sort=False):
-        values = {name: value for name, value in _values(source, layout, runs).items() if name != ORACLE}
-        if values:
-            best = max(values, key=values.__getitem__)
-            found.append([KIND, *levels, best, values[best]])
-    return pd.DataFrame(found, columns=["kind", *by, "name", "value"])
+        shown = _values(source, layout, runs, shortcuts)
+        found += [[KIND, *levels, name, shown[name], place % 2 if len(shown) > 2 else 0]
+                  for place, name in enumerate(sorted(shown, key=shown.__getitem__))]
+    return pd.DataFrame(found, columns=["kind", *by, "name", "value", "row"])
 
 
-def _values(source: Source, layout: Layout, runs: pd.DataFrame) -> dict[str, float]:
-    """Means over the tasks and conditions of runs, of the references that all of them have."""
+def bounds(rows: pd.DataFrame, by: Sequence[str] = ("panel",)) -> pd.DataFrame:
+    """Of the lines of each group the two that matter most: the best without doing the task, and the oracle."""
+    other = rows[rows["name"] != ORACLE]
+    best = other.loc[other.groupby(list(by), sort=False)["value"].idxmax()]
+    return pd.concat([best, rows[rows["name"] == ORACLE]], ignore_index=True)
+
+
+def _values(source: Source, layout: Layout, runs: pd.DataFrame, shortcuts: int) -> dict[str, float]:
     if layout.metric.name == "relative_loss":
-        return {ALWAYS_0: 1.0}
+        return {ALWAYS_0: 1.0, ORACLE: 0.0}
     if layout.metric.name != "accuracy":
         return {}
-    cells = {source.tasks[cell]: cell for cell in runs["cell"].unique()}
     conditions = layout.conditions if layout.averaged else tuple(runs["condition"].unique())
-    found = []
-    for cell in list(cells.values())[:TASKS]:
-        task = source.task(cell)
-        found += [references(task, name) for name in conditions if name in task.conditions] if task is not None else []
-    shared = [name for name in found[0] if all(name in one for one in found)] if found else []
-    return {name: float(np.mean([one[name] for one in found])) for name in shared}
+    return drawn(measured(source, runs["cell"].unique(), conditions), shortcuts)
 
 
 def reference_lines(alt: Any, layout: Layout, x: Any) -> list[Any]:

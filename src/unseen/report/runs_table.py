@@ -19,24 +19,27 @@ _STILL = {1: "yes", 0: "no"}
 
 
 def runs_table(source: Source) -> dict[str, Any]:
-    """Columns of text as levels and codes, columns of numbers as they are; scores by condition and by whose weights."""
+    """Columns of text as levels and codes, columns of numbers as they are; scores by condition and by whose weights.
+
+    An axis on which all runs have the same level has no column: the design says it.
+    """
     runs = source.runs
     if runs.empty:
         return {"columns": [], "rows": 0, "left_out": 0, "metrics": []}
-    columns = [_text(axis, runs[axis].map(level)) for axis in source.axes]
-    columns += [_number("seed", runs["seed"])]
-    columns += [] if (runs["seed"] == runs["data_seed"]).all() else [_number("data seed", runs["data_seed"])]
-    still = runs["still_learning"].map(_STILL).where(runs["status"].isin(ENDED)).fillna("")
-    columns += [_text("status", runs["status"]), _number("step", runs["step"]), _text("still learning", still)]
+    columns = [_text(axis, runs[axis].map(level)) for axis in source.axes if runs[axis].nunique(dropna=False) > 1]
+    columns += [_number("seed", runs["seed"]), _text("status", runs["status"])]
     measured = {selection: scores(source, selection) for selection in SELECTIONS}
     metrics = [one for one in SCORES if any((rows["metric"] == one).any() for rows in measured.values() if len(rows))]
     if len(metrics) > 1:
         metric = measured["best"].drop_duplicates("cell").set_index("cell")["metric"]
-        columns.append(_text("score", runs["cell"].map(metric).fillna("")))
+        columns.append(_text("score", runs["cell"].map(metric).fillna("").str.replace("_", " ")))
     conditions = list(dict.fromkeys(name for rows in measured.values() if len(rows) for name in rows["condition"]))
     for condition in conditions[:CONDITIONS]:
         by = {selection: _values(runs, rows, condition) for selection, rows in measured.items()}
         columns.append({"name": condition, "kind": "score", "values": by})
+    still = runs["still_learning"].map(_STILL).where(runs["status"].isin(ENDED)).fillna("")
+    columns += [_text("still learning", still), _number("step", runs["step"])]
+    columns += [] if (runs["seed"] == runs["data_seed"]).all() else [_number("data seed", runs["data_seed"])]
     columns.append({"name": "cell", "kind": "id", "values": runs["cell"].tolist()})
     return {"columns": columns, "rows": len(runs), "left_out": max(0, len(conditions) - CONDITIONS),
             "metrics": [one.replace("_", " ") for one in metrics]}

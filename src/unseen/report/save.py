@@ -12,8 +12,8 @@ from unseen.report.figure import Drawing, Figure
 from unseen.report.figures import figures_of
 from unseen.report.source import Source
 
-FORMATS = (".svg", ".pdf", ".png", ".json", ".csv")
-PICTURES, PUBLISHED = (".svg", ".pdf", ".png", ".json"), (".svg", ".pdf", ".png", ".csv")
+PICTURES = (".svg", ".pdf", ".png", ".json")
+FORMATS, PUBLISHED = (*PICTURES, ".csv"), (".svg", ".pdf", ".png", ".csv")
 PADDING = 20
 
 
@@ -28,13 +28,20 @@ def save(figure: Figure, drawing: Drawing, path: str | Path, subtitle: Sequence[
 
 def save_all(source: Source, folder: str | Path) -> list[Path]:
     """SVG, PDF, PNG and CSV of every figure that has something to draw, in a folder that is made if needed."""
-    folder, found = Path(folder), []
-    for figure in figures_of(source):
-        drawing = figure.draw(source)
-        if drawing is not None:
+    drawn = [(figure, figure.draw(source)) for figure in figures_of(source)]
+    return publish([(figure, drawing) for figure, drawing in drawn if drawing is not None], folder)
+
+
+def publish(drawn: Sequence[tuple[Figure, Drawing]], folder: str | Path) -> list[Path]:
+    """SVG, PDF, PNG and CSV of each of these, in a folder that is made if needed."""
+    folder = Path(folder)
+    try:
+        if drawn:
             folder.mkdir(parents=True, exist_ok=True)
-            found += [save(figure, drawing, folder / f"{figure.file}{suffix}") for suffix in PUBLISHED]
-    return found
+    except OSError as error:
+        raise UsageError(f"{folder} can't be made: {error.strerror}. Give a folder") from error
+    return [save(figure, drawing, folder / f"{figure.file}{suffix}") for figure, drawing in drawn
+            for suffix in PUBLISHED]
 
 
 def save_chart(chart: Any, path: Path, title: str, subtitle: Sequence[str] = ()) -> Path:

@@ -81,6 +81,11 @@ class Source:
             return None
 
     @property
+    def selection(self) -> str:
+        """Whose weights are shown: those that the paper of the study tests, else the best on validation."""
+        return "best" if self.study is None else self.study.selection
+
+    @property
     def series(self) -> str:
         """The axis that says which model it is."""
         several = [axis for axis in SERIES if axis in self.runs and self.runs[axis].nunique() > 1]

@@ -16,9 +16,9 @@ from unseen.studies.claims.claim import Verdict
 from unseen.studies.claims.part import Finding, Part, Word
 
 WORDS: Mapping[Word, str] = {
-    "supported": "the whole 95 % interval of every part lies where the claim says",
-    "contradicted": "the whole 95 % interval of a part lies elsewhere",
-    "undecided": "an interval holds the bound, or there are too few usable runs for one",
+    "supported": "the whole 95 % interval of every part that was compared lies where the claim says",
+    "contradicted": "the whole interval of a part lies elsewhere (95 %; the more parts, the wider it is)",
+    "undecided": "an interval holds the bound, has too few usable runs, or its runs are not there",
     "not run": "no run that it speaks of has ended",
 }
 """The verdicts, in the order of the ledger, and what they mean."""
@@ -76,7 +76,14 @@ def rows(found: Sequence[Verdict]) -> list[dict[str, Any]]:
     """What the ledger shows of each verdict."""
     return [{**ledger.claim_data(one.claim), "word": one.word, "where": ledger.where(one), "tally": ledger.tally(one),
              "because": ledger.because(one), "again": ledger.again(one), "left_out": one.left_out,
-             "parts": [_part(part) for part in one.findings]} for one in found]
+             "partly": _partly(one), "parts": [_part(part) for part in one.findings]} for one in found]
+
+
+def _partly(verdict: Verdict) -> str:
+    """How much of a claim a verdict is about, where that is not all of it."""
+    compared = sum(part.compared for part in verdict.findings)
+    partly = verdict.word != "not run" and compared < len(verdict.findings)
+    return f"{compared} of {len(verdict.findings)} parts compared" if partly else ""
 
 
 def _part(finding: Finding) -> dict[str, Any]:

@@ -44,7 +44,8 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     """The database of an existing store; it may be written by another process at the same time."""
     try:
         if not (path / FILE).is_file():
-            raise UsageError(f"{path} holds no results: there is no {FILE} in it")
+            why = f"there is no {FILE} in it" if path.is_dir() else "there is no such directory"
+            raise UsageError(f"{path} holds no results: {why}. Give a directory that `run` or `train` wrote")
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}") from error
     # A database in WAL mode can't be opened on a read-only disk, unless it is declared to lie still.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from unseen.errors import UsageError, nearest
 from unseen.studies.catalog import STUDIES
@@ -21,7 +22,8 @@ class Study:
     """A pure function from scale to cells: the same name, version and scale give the same cells everywhere.
 
     `scales` are those it has, the small ones first, with the minutes it may take on two cores (None: nothing stated).
-    `claims` are the names of the claims judged from it, `notes` what differs from the paper at every scale.
+    `claims` are the names of the claims judged from it, `notes` what differs from the paper at every scale. `selection`
+    is whose weights a report shows, those that the paper tests: best on validation, or last.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Study:
     grids: Callable[[str], Sequence[Grid]]
     claims: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    selection: Literal["best", "last"] = "best"
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", self.name):

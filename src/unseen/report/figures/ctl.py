@@ -13,6 +13,7 @@ from unseen.report.figures.ctl_grid import grid
 from unseen.report.figures.ctl_pairs import gaps, pairs
 from unseen.report.figures.ctl_runs import NAMES
 from unseen.report.figures.ctl_table1 import table1
+from unseen.report.figures.rows import PRINTED
 from unseen.studies.catalog.ctl import BILSTM, NDR, TRANSFORMER
 
 _GRIDS = {4: NDR, 7: TRANSFORMER, 8: BILSTM}
@@ -44,8 +45,9 @@ def _matrix(number: int) -> Figure:
 
 FIGURES: tuple[Figure, ...] = (
     Figure("ctl/table1", "Accuracy in distribution and on unseen transitions", "table 1",
-           "Dots are seeds, bars their mean with its 95 % interval, ◇ what the paper prints for 25 seeds (of the "
-           "Transformer: those 25 of 50 that converged). Last weights, all runs.", table1),
+           f"Every dot is a run, the mark below it the mean with its 95 % interval. '{PRINTED}' what the paper prints "
+           "for 25 seeds (of the Transformer: those 25 of 50 that converged), thin line its standard deviation. Last "
+           "weights, all runs.", table1),
     _matrix(3),
     _grid(4, _GRIDS[4]),
     Figure("ctl/figure6", "Which functions work together, in the worst run", "figure 6",

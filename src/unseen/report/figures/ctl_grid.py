@@ -8,8 +8,9 @@ import pandas as pd
 
 from unseen.report import theme
 from unseen.report.figure import Drawing
-from unseen.report.figures.ctl_runs import IID, OOD, accuracies, notes, unlearned, world_chance
+from unseen.report.figures.ctl_runs import IID, OOD, accuracies, notes, unlearned
 from unseen.report.means import means
+from unseen.report.references import CHANCE, ORACLE, measured
 from unseen.report.source import Source
 
 TASK = "ctl/S"
@@ -27,12 +28,12 @@ def grid(source: Source, model: str) -> Drawing | None:
     frame = frame.merge(rows.groupby(by)["value"].agg(deviation="std", worst="min", best="max").reset_index(), on=by)
     frame = frame.sort_values(by, ignore_index=True)
     said = [f"{text}." for text in [unlearned(rows)] if text]
-    chance = world_chance(source, rows)
-    said += [f"Chance is {chance:.3g}."] if chance is not None else []
+    levels = measured(source, rows["cell"], [OOD])
+    said += [f"Chance is {levels[CHANCE]:.3g}, an oracle has {levels[ORACLE]:.0f}."] if levels else []
     if frame["runs"].nunique() > 1:
         said.append(f"Cells stand for {frame['runs'].min()} to {frame['runs'].max()} runs.")
     return Drawing(_chart(frame), frame.assign(model=model), (*said, *notes(
-        source, rows, [TASK], [IID, OOD], [model], "○")))
+        source, rows, [TASK], [IID, OOD], [model], "○: ")))
 
 
 def _placed(source: Source, rows: pd.DataFrame) -> pd.DataFrame:

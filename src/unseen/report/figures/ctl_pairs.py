@@ -33,8 +33,9 @@ def chosen(source: Source, task: str, worst: bool) -> pd.Series | None:
 
 def described(run: pd.Series) -> str:
     """A run in words."""
+    still = ", still learning" if run["still_learning"] == 1 else ""
     return (f"{NAMES[NDR]} on {run['task']}, seed {run['seed']}: accuracy {run['iid']:.3f} in distribution, "
-            f"{run['ood']:.3f} on unseen transitions")
+            f"{run['ood']:.3f} on unseen transitions{still}.")
 
 
 def pairs(source: Source) -> Drawing | None:
@@ -55,7 +56,7 @@ def pairs(source: Source) -> Drawing | None:
     if frame.empty:
         return None
     symbols = sorted(set(frame["symbol"]))
-    said = [described(run) + (", still learning." if run["still_learning"] == 1 else ".")]
+    said = [described(run), "Pairs of functions from different groups are unseen."]
     if len(symbols) > SYMBOLS:
         said.append(f"The first {SYMBOLS} of {len(symbols)} symbols; the others are in the data.")
     missing = [words for factor, words in PARTS.items() if not (frame["part"] == factor).any()]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from unseen.metrics.success import CONVERGED
+from unseen.report.figures.notes import HOLLOW, run_notes
 from unseen.report.references import unseen_notes
 from unseen.report.source import Source
 from unseen.studies.claims.ctl_measures import FUNCTIONS, functions_of
@@ -40,20 +41,13 @@ def accuracies(source: Source, tasks: Iterable[str], models: Iterable[str] = tup
 
 
 def notes(source: Source, drawn: pd.DataFrame, tasks: Iterable[str], conditions: Iterable[str],
-          models: Iterable[str] = tuple(NAMES), marked: str = "hollow dots") -> list[str]:
+          models: Iterable[str] = tuple(NAMES), mark: str = HOLLOW) -> list[str]:
     """What to say under a figure for which the runs in `drawn` were used: missing, still learning, another world than
     the paper's, axes that it pools, and what is unseen."""
-    each = drawn.drop_duplicates("cell")
     here = source.runs["task"].isin(list(tasks)) & source.runs["model"].isin(list(models))
-    wanted, said = source.runs[here], []
-    missing = wanted[~wanted["cell"].isin(each["cell"])]
-    if len(missing):
-        why = ", ".join(f"{number} {status}" for status, number in missing["status"].value_counts().items())
-        said.append(f"{len(missing)} of {len(wanted)} runs are not in it ({why}).")
-    still = int((each["still_learning"] == 1).sum())
-    if still:
-        said.append(f"{still} of {len(each)} runs were still learning when they ended ({marked}).")
-    worlds = sorted({functions_of(text) for text in each["task_options"]})
+    wanted = source.runs[here]
+    said = run_notes(wanted, drawn, mark=mark)
+    worlds = sorted({functions_of(text) for text in drawn["task_options"]})
     if worlds != [FUNCTIONS]:
         said.append(f"Here a world has {' or '.join(map(str, worlds))} functions; the paper's has {FUNCTIONS}.")
     pooled = [axis for axis in source.axes if axis not in ("task", "model", "bridge", "shared")
@@ -68,8 +62,3 @@ def unlearned(rows: pd.DataFrame) -> str:
     return f"{number} of {len(rows)} runs have an accuracy below {CONVERGED} in distribution" if number else ""
 
 
-def world_chance(source: Source, rows: pd.DataFrame) -> float | None:
-    """The accuracy of guessing, where it is the same for all runs."""
-    cells = rows.drop_duplicates(["task", "task_options"])["cell"]
-    chances = {task.spec.target.chance for task in (source.task(cell) for cell in cells) if task is not None}
-    return float(chances.pop()) if len(chances) == 1 else None

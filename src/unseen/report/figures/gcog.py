@@ -28,7 +28,8 @@ FIGURES = (
            partial(splits.draw_splits, splits.FIGURE5)),
     Figure("gcog/figure6", "More layers and more heads", "figure 6",
            "The BERT-like models by layers and heads: mean accuracy in distribution (IID) and on what is new (OOD), "
-           "then OOD by layers and by heads, where a dot is a run. " + _LAST, models.draw_series),
+           "then OOD by layers and by heads, where a dot is a run. Numbers of distractors and depths, which the paper "
+           "draws apart, are averaged. " + _LAST, models.draw_series),
     Figure("gcog/figure7", "What training brings the states closer to", "figure 7",
            "How much closer to the stimuli, and to the targets, training brought the similarities of the states "
            "(distance before minus after; positive: closer). " + _RUNS + _LAST, models.draw_alignment),

@@ -12,7 +12,8 @@ from unseen.report import theme
 from unseen.report.figure import Drawing
 from unseen.report.figures import gcog_runs as data
 from unseen.report.figures.notes import run_notes
-from unseen.report.figures.rows import GUESSED, Measure, Panel, headed, row_panels, stacked, table
+from unseen.report.figures.rows import GUESSED, Measure, Panel, headed, row_panels, table
+from unseen.report.panels import stacked
 from unseen.report.source import Source
 from unseen.studies.claims import gcog_measures as measures
 from unseen.studies.claims.gcog_measures import IID, OOD, OUTSIDE

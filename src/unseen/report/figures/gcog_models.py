@@ -14,8 +14,9 @@ from unseen.report import theme
 from unseen.report.figure import Drawing
 from unseen.report.figures import gcog_runs as data
 from unseen.report.figures.notes import run_notes
-from unseen.report.figures.rows import UNLEARNED, Measure, Panel, headed, panel_title, row_panels, stacked, table
+from unseen.report.figures.rows import UNLEARNED, Measure, Panel, headed, panel_title, row_panels, table
 from unseen.report.means import means
+from unseen.report.panels import stacked
 from unseen.report.source import Source
 from unseen.spec import Spec
 from unseen.studies.catalog.gcog import BERT, MODELS
@@ -178,4 +179,5 @@ def draw_alignment(source: Source) -> Drawing | None:
     margin = 0.08 * (high - low) or 1.0
     measure = Measure("distance before − after", (low - margin, high + margin), ".3~r")
     chart = row_panels(panels, models, models, measure, columns=2, width=320)
-    return Drawing(chart, table(panels), tuple(run_notes(runs, shown, data.BOUND)))
+    unseen = data.unseen(source, runs, dict.fromkeys(shown["condition"]))
+    return Drawing(chart, table(panels), (*run_notes(runs, shown, data.BOUND), *unseen))

@@ -7,14 +7,15 @@ what is drawn hollow here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from unseen.engine.recipe import Recipe
-from unseen.report.figures.rows import ENDED, LEARNING, UNLEARNED
-from unseen.report.references import ORACLE, references, unseen_notes
+from unseen.report.figures.rows import LEARNING, UNLEARNED
+from unseen.report.layout import batch_of
+from unseen.report.panels import ENDED
+from unseen.report.references import CHANCE, drawn, measured, unseen_notes
 from unseen.report.source import Source
 from unseen.report.theme import title_of
 from unseen.studies.catalog.gcog import BERT, MODELS
@@ -23,9 +24,6 @@ from unseen.studies.claims.gcog_measures import IID, INSIDE, LEARNED, OOD, OUTSI
 
 BOUND = f" (less than {100 * LEARNED:.0f} % of the training data right)"
 PARTS = {TRAINING: "training", IID: "IID", OOD: "OOD"}
-CHANCE = "chance"
-_NEAR = 0.02
-"""A shortcut nearer to chance than that is not drawn beside it."""
 
 
 def order(models: Sequence[str]) -> list[str]:
@@ -83,37 +81,20 @@ def curve_points(source: Source, runs: pd.DataFrame, condition: str, metric: str
     return found.assign(samples=found["step"] * found["batch"])
 
 
-def batch_of(options: str) -> int:
-    """The batch size behind options of a recipe that differ from the defaults.
-
-    >>> batch_of("batch=128 clip=1.0"), batch_of("clip=1.0")
-    (128, 100)
-    """
-    return int(measures.read_options(options).get("batch", Recipe.model_fields["batch"].default))
-
-
 def shortcut_lines(source: Source, runs: pd.DataFrame, conditions: Sequence[str]) -> dict[str, float]:
     """What can be had without the task, on average over some conditions: chance as the paper counts it, the best
     shortcut where that is clearly more, and the oracle."""
-    task = source.task(runs["cell"].iloc[0]) if len(runs) else None
-    known = [] if task is None else [references(task, name) for name in conditions if name in task.conditions]
-    if not known:
-        return {}
-    options: Mapping[str, str] = measures.read_options(runs["task_options"].iloc[0])
-    found = {CHANCE: measures.chance_of(options)}
-    names = [name for name in known[0] if name not in (CHANCE, ORACLE) and all(name in one for one in known)]
-    values = {name: float(np.mean([one[name] for one in known])) for name in names}
-    best = max(values, key=lambda name: values[name], default="")
-    if best and values[best] > found[CHANCE] + _NEAR:
-        found[best] = values[best]
-    return found | {ORACLE: 1.0}
+    values = measured(source, runs["cell"].head(1), conditions)
+    return drawn(values | {CHANCE: measures.chance_of(measures.read_options(runs["task_options"].iloc[0]))}
+                 ) if values else {}
 
 
-def unseen(source: Source, runs: pd.DataFrame, conditions: Sequence[str]) -> list[str]:
+def unseen(source: Source, runs: pd.DataFrame, conditions: Iterable[str]) -> list[str]:
     """What is unseen in the conditions of some runs; numbers of distractors, none of which is, in one sentence."""
-    crowded = [name for name in conditions if re.fullmatch(OUTSIDE[measures.DISTRACTOR], name)]
+    wanted = list(conditions)
+    crowded = [name for name in wanted if re.fullmatch(OUTSIDE[measures.DISTRACTOR], name)]
     found = unseen_notes(source.where(source.runs["cell"].isin(runs["cell"])),
-                         [name for name in conditions if name not in crowded])
+                         [name for name in wanted if name not in crowded])
     numbers = ", ".join(map(str, sorted(int(name.rpartition("=")[2]) for name in crowded)))
     return [*found, *([f"ood/distractors={numbers}: nothing is unseen, only the number of distractors shifts"]
                       if crowded else [])]

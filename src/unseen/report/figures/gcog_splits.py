@@ -13,8 +13,8 @@ from unseen.report.figure import Drawing
 from unseen.report.figures import gcog_runs as data
 from unseen.report.figures.lines import Course, course_panel, course_table, curve_panel, mean_curves
 from unseen.report.figures.notes import run_notes
-from unseen.report.figures.rows import AT_LEAST, PRINTED, Measure, Panel, headed, row_panels, stacked, table
-from unseen.report.references import ORACLE
+from unseen.report.figures.rows import AT_LEAST, PRINTED, Measure, Panel, headed, row_panels, table
+from unseen.report.panels import stacked
 from unseen.report.source import Source
 from unseen.studies.claims import gcog as claims
 from unseen.studies.claims import gcog_measures as measures
@@ -165,8 +165,7 @@ def _curves(source: Source, runs: pd.DataFrame, models: Sequence[str]) -> tuple[
         points = points[points["value"].notna()]
         if points.empty:
             continue
-        lines = {} if metric == "loss" else {name: value for name, value in data.shortcut_lines(
-            source, runs, [condition]).items() if name == data.CHANCE}
+        lines = {} if metric == "loss" else data.shortcut_lines(source, runs, [condition])
         charts.append(curve_panel(title, points, models, measure, log=metric == "loss", lines=lines, width=230))
         averages = mean_curves(points).rename(columns={"mean": "value"}).assign(what="mean")
         both = pd.concat([points[["series", "seed", "samples", "value"]].assign(what="run"), averages])
@@ -184,5 +183,4 @@ def _course(split: Split, source: Source, runs: pd.DataFrame, rows: pd.DataFrame
         return None
     inside = found["number"][~new].max() if (~new).any() else found["number"][new].min()
     lines = data.shortcut_lines(source, runs, data.conditions_of(rows, OUTSIDE[DISTRACTOR]))
-    return Course("by number of distractors", found, {k: v for k, v in lines.items() if k != ORACLE},
-                  (inside + found["number"][new].min()) / 2)
+    return Course("by number of distractors", found, lines, (inside + found["number"][new].min()) / 2)

@@ -67,7 +67,7 @@ def course_panel(course: Course, series: Sequence[str], number: str, measure: Me
         apart = _beside(course.runs, series, numbers)
         layers.append(run_dots(alt, apart, series, measure.shown).encode(
             x=alt.X("beside:Q", scale=across, title=number), y=y("value"), color=colour))
-    return alt.layer(*layers, panel_title(alt, course.title), width=width, height=HEIGHT)
+    return alt.layer(*layers, panel_title(alt, course.title, 1), width=width, height=HEIGHT)
 
 
 def course_table(course: Course, series: str, number: str) -> pd.DataFrame:
@@ -100,7 +100,7 @@ def curve_panel(title: str, points: pd.DataFrame, series: Sequence[str], measure
     if not log:  # a mean on a logarithmic axis is that of its worst run
         layers.append(alt.Chart(averages).mark_line(strokeWidth=2).encode(
             x=x, y=y("mean"), color=colour, tooltip=[*tip, alt.Tooltip("mean:Q"), alt.Tooltip("runs:Q")]))
-    return alt.layer(*layers, panel_title(alt, title), width=width, height=HEIGHT)
+    return alt.layer(*layers, panel_title(alt, title, 1), width=width, height=HEIGHT)
 
 
 def mean_curves(points: pd.DataFrame) -> pd.DataFrame:

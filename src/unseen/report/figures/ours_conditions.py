@@ -7,9 +7,11 @@ from typing import Any
 import pandas as pd
 
 from unseen.report.figure import Drawing
-from unseen.report.layout import CONDITION, Layout, layouts, notes
+from unseen.report.figures.notes import layout_notes
+from unseen.report.layout import CONDITION, Layout, layouts
 from unseen.report.panels import arranged, number, only, stacked
-from unseen.report.reference_lines import KIND, best_rows
+from unseen.report.reference_lines import KIND, bounds, reference_rows
+from unseen.report.references import ORACLE
 from unseen.report.source import Source
 from unseen.report.theme import GREY, colour_scale, load_altair
 
@@ -25,14 +27,18 @@ def draw(source: Source) -> Drawing | None:
         return None
     tables = [_table(source, one) for one in found]
     charts = [_chart(one, rows) for one, rows in zip(found, tables, strict=True)]
-    return Drawing(stacked(charts), pd.concat(tables, ignore_index=True), notes(source, found, 0))
+    return Drawing(stacked(charts), pd.concat(tables, ignore_index=True), layout_notes(source, found))
 
 
 def _table(source: Source, layout: Layout) -> pd.DataFrame:
-    """A row per series and condition of a panel, and one per condition for what needs no learning."""
+    """A row per series and condition of a panel, and two per condition for what needs no learning: the best without
+    doing the task, and the oracle."""
     mean = layout.means("panel", "series", CONDITION).rename(columns={"mean": "value"}).assign(kind="mean")
-    lines = best_rows(source, layout, ["panel", CONDITION]) if len(layout.panels) <= FEW else mean[:0]
-    return pd.concat([mean, lines] if len(lines) else [mean], ignore_index=True).assign(metric=layout.metric.name)
+    by = ["panel", CONDITION]
+    lines = bounds(reference_rows(source, layout, by), by) if len(layout.panels) <= FEW else mean[:0]
+    lines = lines.assign(line=lines["name"].eq(ORACLE).astype(int)) if len(lines) else lines
+    whole = pd.concat([mean, lines] if len(lines) else [mean], ignore_index=True)
+    return whole.assign(metric=layout.metric.name)
 
 
 def _chart(layout: Layout, rows: pd.DataFrame) -> Any:
@@ -53,7 +59,7 @@ def _chart(layout: Layout, rows: pd.DataFrame) -> Any:
 
     lines, base = only(kind=KIND), only(kind="mean")
     layers = [
-        lines.mark_line(strokeDash=[5, 4], strokeWidth=1.2, color=GREY).encode(x=x, y=y("value")),
+        lines.mark_line(strokeDash=[5, 4], strokeWidth=1.2, color=GREY).encode(x=x, y=y("value"), detail="line:N"),
         lines.mark_point(size=60, opacity=0).encode(
             x=x, y=y("value"), tooltip=["name:N", number("value", layout.metric)]),
         base.mark_line(strokeWidth=1.5, opacity=0.45).encode(x=x, y=y("value"), color=colour),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from unseen.engine.recipe import Recipe
 from unseen.report.figure import Drawing
-from unseen.report.layout import CONDITION, METRICS, Layout, absent_note, lay_out, still_learning
+from unseen.report.figures.notes import HOLLOW, layout_notes
+from unseen.report.layout import CONDITION, METRICS, Layout, batch_of, lay_out
 from unseen.report.panels import ENDED, STILL, arranged, hollow, number, only, stacked
-from unseen.report.reference_lines import KIND, best_rows
+from unseen.report.reference_lines import KIND, bounds, reference_rows
 from unseen.report.source import Source
 from unseen.report.theme import colour_scale, load_altair
 
@@ -29,16 +28,12 @@ def draw(source: Source) -> Drawing | None:
     if not found:
         return None
     layouts = [layout for layout, _ in found]
-    notes = [note for layout in layouts for note in layout.notes]
-    notes += [f"Score on {' and '.join(dict.fromkeys(name for one in layouts for name in one.conditions))}."]
-    still, shown = still_learning(layouts), sum(len(one.rows) for one in layouts)
-    if still:
-        marked = ": hollow" if shown <= ENDS else ""
-        notes.append(f"{still} of {shown} runs were still learning at their end{marked}.")
+    said = [f"Score on {' and '.join(dict.fromkeys(name for one in layouts for name in one.conditions))}."]
     if (source.runs["status"] == "stopped").any():
-        notes.append("A run that stopped early keeps its last value in the mean.")
+        said.append("A run that stopped early keeps its last value in the mean.")
+    mark = HOLLOW if all(len(one.rows) <= ENDS for one in layouts) else ""
     return Drawing(stacked([_chart(*one) for one in found]), pd.concat([rows for _, rows in found], ignore_index=True),
-                   tuple(dict.fromkeys([*notes, *absent_note(source)])))
+                   (*said, *layout_notes(source, layouts, mark)))
 
 
 def _judged(source: Source) -> list[tuple[Layout, pd.DataFrame]]:
@@ -62,7 +57,7 @@ def _table(source: Source, layout: Layout, points: pd.DataFrame) -> pd.DataFrame
     """`kind` mean: a step of a series with its band; `kind` run: where a run ended; `kind` reference: a line."""
     place = layout.rows.set_index("cell")[["panel", "series"]]
     stopped = set(source.runs["cell"][source.runs["status"] == "stopped"])
-    batches = source.runs.drop_duplicates("cell").set_index("cell")["recipe_options"].map(_batch)
+    batches = source.runs.drop_duplicates("cell").set_index("cell")["recipe_options"].map(batch_of)
     numbers, cells = pd.factorize(points["cell"])  # numbers are compared faster than ids
     held, ended = batches[cells].to_numpy(), pd.Index(cells).isin(list(stopped))
     group = place.groupby(["panel", "series"], sort=False).ngroup()[cells].to_numpy()
@@ -82,7 +77,7 @@ def _table(source: Source, layout: Layout, points: pd.DataFrame) -> pd.DataFrame
         ends = layout.rows[["panel", "series", "seed", "value", "cell"]]
         found.append(ends.assign(kind="run", step=ends["cell"].map(last),
                                  state=np.where(layout.rows["still_learning"], STILL, ENDED)))
-    lines = best_rows(source, layout)
+    lines = bounds(reference_rows(source, layout))
     found += [lines] if len(lines) else []
     return pd.concat(found, ignore_index=True).assign(metric=layout.metric.name)
 
@@ -101,12 +96,6 @@ def _mean(points: pd.DataFrame, stopped: NDArray[np.bool_]) -> pd.DataFrame:
     low, high = np.nanquantile(values, ends, axis=0)
     return pd.DataFrame({"step": wide.columns.to_numpy()[kept], "value": np.nanmean(values, axis=0), "low": low,
                          "high": high, "runs": np.isfinite(values).sum(axis=0)})
-
-
-def _batch(options: str) -> int:
-    """The batch size in the words of a recipe, which leave out what is the default."""
-    said = re.search(r"(?:^| )batch=(\d+)", options)
-    return int(said[1]) if said else int(Recipe.model_fields["batch"].default)
 
 
 def _chart(layout: Layout, rows: pd.DataFrame) -> Any:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from unseen.randomness import stream
 from unseen.report.figure import Drawing
-from unseen.report.layout import Layout, layouts, notes
+from unseen.report.figures.notes import layout_notes
+from unseen.report.layout import Layout, layouts
 from unseen.report.panels import stacked
 from unseen.report.source import Source
 from unseen.report.theme import load_altair
@@ -30,7 +31,7 @@ def draw(source: Source) -> Drawing | None:
     shown = [one for one, _ in found]
     cut = [f"The first {SERIES} of {len(one.series)} are compared." for one in shown if len(one.series) > SERIES]
     return Drawing(stacked([_chart(*one) for one in found]), pd.concat([rows for _, rows in found], ignore_index=True),
-                   (*dict.fromkeys(cut), *notes(source, shown, 0)))
+                   (*dict.fromkeys(cut), *layout_notes(source, shown)))
 
 
 def _table(layout: Layout) -> pd.DataFrame:

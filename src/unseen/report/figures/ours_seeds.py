@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from unseen.report.figure import Drawing
-from unseen.report.layout import Layout, layouts, notes, still_learning
+from unseen.report.figures.notes import HOLLOW, layout_notes
+from unseen.report.layout import Layout, layouts
 from unseen.report.panels import ENDED, STILL, arranged, hollow, number, only, said, stacked, width
 from unseen.report.reference_lines import KIND, reference_lines, reference_rows, sides
 from unseen.report.source import Source
@@ -27,8 +28,8 @@ def draw(source: Source) -> Drawing | None:
     charts = [chart(one, rows) for one, rows in zip(found, tables, strict=True)]
     smeared = sum(len(one.rows) > DOTS for one in found)
     more = [f"More than {DOTS} runs: means and intervals, without the single runs."] if smeared else []
-    said_below = notes(source, found, 0 if smeared == len(found) else still_learning(found))
-    return Drawing(stacked(charts), pd.concat(tables, ignore_index=True), (*more, *said_below))
+    return Drawing(stacked(charts), pd.concat(tables, ignore_index=True),
+                   (*more, *layout_notes(source, found, "" if smeared else HOLLOW)))
 
 
 def table(source: Source, layout: Layout) -> pd.DataFrame:
@@ -42,7 +43,8 @@ def table(source: Source, layout: Layout) -> pd.DataFrame:
         parts.insert(0, rows[["panel", "series", "condition", "seed", "value", "cell"]].assign(
             kind="run", state=np.where(rows["still_learning"], STILL, ENDED),
             jitter=(group.cumcount() - (count - 1) / 2) / count))  # each its own place, so that equal scores show
-    lines = reference_rows(source, layout)
+    # In a single panel there is room for more.
+    lines = reference_rows(source, layout, shortcuts=3 if len(layout.panels) == 1 else 1)
     drawn = pd.concat([*parts, lines] if len(lines) else parts, ignore_index=True)
     return drawn.assign(metric=layout.metric.name, side=sides(drawn["value"], domain(drawn, layout)))
 

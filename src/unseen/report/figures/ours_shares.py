@@ -9,7 +9,8 @@ import pandas as pd
 
 from unseen.randomness import stream
 from unseen.report.figure import Drawing
-from unseen.report.layout import Layout, layouts, notes
+from unseen.report.figures.notes import layout_notes
+from unseen.report.layout import Layout, layouts
 from unseen.report.panels import arranged, number, stacked, width
 from unseen.report.source import Source
 from unseen.report.theme import colour_scale, load_altair
@@ -29,7 +30,7 @@ def draw_solved(source: Source) -> Drawing | None:
                          for (panel, series), runs in layout.rows.groupby(["panel", "series"], sort=False)])
     told = f"Solved: an accuracy of at least {SOLVED:.0%} on {' and '.join(layout.conditions[:4])}".replace("%", " %")
     more = f" and {len(layout.conditions) - 4} more" * (len(layout.conditions) > 4)
-    return Drawing(_solved_chart(layout, rows), rows, (f"{told}{more}.", *notes(source, found, 0)))
+    return Drawing(_solved_chart(layout, rows), rows, (f"{told}{more}.", *layout_notes(source, found)))
 
 
 def _solved(panel: str, series: str, values: pd.Series) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def draw_profiles(source: Source) -> Drawing | None:
     charts = [_profile_chart(one, rows) for one, rows in zip(found, tables, strict=True)]
     places = max(one.rows["place"].nunique() for one in found)
     more = [f"Runs of all {places} places together; each place is resampled by itself."] if places > 1 else []
-    return Drawing(stacked(charts), pd.concat(tables, ignore_index=True), (*more, *notes(source, found, 0)))
+    return Drawing(stacked(charts), pd.concat(tables, ignore_index=True), (*more, *layout_notes(source, found)))
 
 
 def _profiles(layout: Layout) -> pd.DataFrame:

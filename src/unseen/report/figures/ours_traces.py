@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from unseen.errors import CheckFailed, UsageError
 from unseen.report.activation import activation_cells, activation_chart, outside
 from unseen.report.attention import DECODER, attention_chart, decoder_cells
 from unseen.report.figure import Drawing
+from unseen.report.figures.inside import look_inside
 from unseen.report.layout import Layout, layouts
 from unseen.report.panels import said
+from unseen.report.references import unseen_notes
 from unseen.report.source import Source
 from unseen.report.theme import load_altair
 
@@ -68,23 +69,30 @@ def _drawn(source: Source, family: str, look: Look) -> Drawing | None:
     for layout in layouts(source, panels=False):
         rows = layout.rows[layout.rows["cell"].isin(kept & set(runs["cell"]))]
         for which, run in _best_and_worst(layout, rows[rows["place"] == rows["place"].min()]):
-            found = _look(source, str(run["cell"]), look)
+            found = look_inside(source, str(run["cell"]), SELECTIONS, look)
             chosen += 1
             if found is not None:
-                chart, data, words = found
+                (chart, data, words), selection = found
                 title = f"{run['series']}, {which} of {run['runs']}: {said(run['value'], layout.metric)}"
                 panels.append(_titled(chart, title, f"seed {run['seed']}, {words}"))
-                tables.append(data.assign(series=run["series"], which=which, runs=run["runs"], seed=run["seed"],
-                                          cell=run["cell"], metric=layout.metric.name, score=run["value"]))
+                tables.append(data.assign(
+                    series=run["series"], which=which, runs=run["runs"], seed=run["seed"], selection=selection,
+                    cell=run["cell"], metric=layout.metric.name, score=run["value"]))
         if panels:
             break
     if not panels:
         return None
-    absent = [f"{chosen - len(panels)} of {chosen} runs keep nothing to look at."] if len(panels) < chosen else []
-    places = source.runs[source.runs["cell"].isin([table["cell"].iloc[0] for table in tables])]
-    where = sorted(set(places["task"] + " " + places["task_options"]))
-    chart = load_altair().concat(*panels, columns=ACROSS, spacing=36)
-    return Drawing(chart, pd.concat(tables, ignore_index=True), (f"On {where[0].strip()}.", *absent))
+    data = pd.concat(tables, ignore_index=True)
+    place = source.where(source.runs["cell"].isin(data["cell"]))
+    task = source.task(str(data["cell"].iloc[0]))
+    notes = [f"On {' '.join(place.runs[['task', 'task_options']].iloc[0]).strip()}.",
+             *unseen_notes(place, [] if task is None else [task.validation])]
+    if len(panels) < chosen:
+        notes.append(f"{chosen - len(panels)} of {chosen} runs keep nothing to look at.")
+    last = data["cell"][data["selection"] == "last"].nunique()
+    if last:
+        notes.append(f"Of {last} of {len(panels)} runs only the last weights are kept, and shown.")
+    return Drawing(load_altair().concat(*panels, columns=ACROSS, spacing=36), data, tuple(notes))
 
 
 def _best_and_worst(layout: Layout, rows: pd.DataFrame) -> list[tuple[str, pd.Series]]:
@@ -93,23 +101,6 @@ def _best_and_worst(layout: Layout, rows: pd.DataFrame) -> list[tuple[str, pd.Se
         ranked = runs.sort_values("value", ascending=not layout.metric.rising, kind="stable").assign(runs=len(runs))
         found += [("best", ranked.iloc[0]), ("worst", ranked.iloc[-1])][: len(ranked)]
     return found
-
-
-def _look(source: Source, cell: str, look: Look) -> tuple[Any, pd.DataFrame, str] | None:
-    """What there is to see in a run; None where its weights are not kept, can't be read, or are of another release."""
-    # Only here is anything of the engine needed: a trained model is run on examples, never trained.
-    from unseen.engine.stack import Stack
-    from unseen.engine.threads import one_thread
-    from unseen.studies.trained import trained
-
-    for selection in SELECTIONS:
-        try:
-            found = trained(source.directory, cell, selection=selection)
-        except (UsageError, CheckFailed):
-            continue
-        with one_thread():
-            return look(Stack([found.module]), found.task)
-    return None
 
 
 def _titled(chart: Any, title: str, subtitle: str) -> Any:

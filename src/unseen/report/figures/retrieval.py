@@ -13,11 +13,11 @@ FIGURES = (
     Figure("retrieval/table2", "What positions and self-attention give", "table 2",
            "Accuracy of the four variants on each task. " + _RUNS + _BEST, tables.draw_table2),
     Figure("retrieval/table3", "Which of two tokens is read", "table 3",
-           "The decoder's attention on the later minus that on the earlier of the two tokens that answer. " + _RUNS
-           + _BEST, tables.draw_table3),
+           "The decoder's attention on the later minus that on the earlier of the two tokens that answer; beside the "
+           "paper's, where the order is wrong. " + _RUNS + _BEST, tables.draw_table3),
     Figure("retrieval/figure3", "Longer sequences", "figure 3",
            "Accuracy of models trained and tested at one length. Every dot is a run; lines join means with their 95 % "
-           "intervals. " + _BEST, tables.draw_lengths),
+           "intervals, where the paper has standard deviations. " + _BEST, tables.draw_lengths),
     Figure("retrieval/positions", "Is a late feature harder to find?", "analysis of T1",
            "T1: accuracy on questions with answer yes, by the position of the queried feature. Every dot is a run; "
            "lines join means with their 95 % intervals. " + _BEST, reading.draw_positions),

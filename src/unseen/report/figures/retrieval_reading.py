@@ -10,9 +10,9 @@ from unseen.report import theme
 from unseen.report.figure import Drawing
 from unseen.report.figures import retrieval_runs as data
 from unseen.report.figures.lines import Course, course_panel, course_table, legend
-from unseen.report.figures.notes import run_notes
 from unseen.report.figures.retrieval_tables import accuracy
 from unseen.report.figures.rows import Measure, Panel, panel_title, row_panels, run_dots, table
+from unseen.report.references import CHANCE
 from unseen.report.source import Source
 from unseen.studies.claims.retrieval import VARIANTS
 
@@ -47,8 +47,8 @@ def draw_reading(source: Source) -> Drawing | None:
     shown = pd.concat(found.values(), ignore_index=True)
     models = data.order(shown["series"].tolist())
     chart = row_panels(panels, models, models, Measure("attention", shown=".2f"), columns=3, width=230)
-    notes = [*run_notes(runs[runs["task"].isin(shown["task"])], shown), *data.length_note(runs)]
-    return Drawing(chart, table(panels, "variant"), tuple(notes))
+    return Drawing(chart, table(panels, "variant"), data.notes(
+        source, runs[runs["task"].isin(shown["task"])], shown, *data.length_note(runs)))
 
 
 def _printed(name: str) -> dict[str, float]:
@@ -76,12 +76,13 @@ def draw_positions(source: Source) -> Drawing | None:
     alt = theme.load_altair()
     chart = alt.concat(*(course_panel(course, models, "position", measure, width=280) for course in courses),
                        columns=3, spacing=24).resolve_scale(color="shared", fill="shared", shape="shared")
-    told = [f"{course.title} {correlation(course.runs):.2f}" for course in courses if len(course.runs) > 2]
-    notes = [*run_notes(runs[runs["task"] == "retrieval/T1"], rows), *data.length_note(runs),
-             f"Correlation of position and accuracy over runs and positions: {', '.join(told)}; printed for length 10: "
-             "−0.51 with self-attention, none to speak of without."]
+    found = {course.title: correlation(course.runs) for course in courses}
+    told = ", ".join(f"{name} {value:.2f}".replace(" -", " −") for name, value in found.items() if not np.isnan(value))
+    said = [f"Correlation of position and accuracy over runs and positions: {told}; printed for length 10: −0.51 with "
+            "self-attention, none to speak of without."] if told else []
     whole = pd.concat([course_table(course, "variant", "position") for course in courses], ignore_index=True)
-    return Drawing(chart, whole, tuple(notes))
+    return Drawing(chart, whole, data.notes(source, runs[runs["task"] == "retrieval/T1"], rows,
+                                            *data.length_note(runs), *said))
 
 
 def correlation(points: pd.DataFrame) -> float:
@@ -110,14 +111,14 @@ def draw_scenarios(source: Source) -> Drawing | None:
     for task in data.TASKS:
         found = rows[rows["task"] == task]
         if len(found):
-            panels.append(Panel(task.removeprefix("retrieval/"), found.assign(row=found["level"]), {data.CHANCE: 0.5}))
+            panels.append(Panel(task.removeprefix("retrieval/"), found.assign(row=found["level"]), {CHANCE: 0.5}))
             levels = sorted(set(found["level"]), reverse=True)  # yes before no
             charts.append(row_panels(panels[-1:], levels, models, columns=1, width=200))
     alt = theme.load_altair()
     chart = alt.concat(*charts, columns=3, spacing={"column": 30, "row": 28}).resolve_scale(
         color="shared", fill="shared", shape="shared")
     whole = table(panels, "scenario", "variant").rename(columns={"panel": "task"})
-    return Drawing(chart, whole, (*run_notes(runs, rows), *data.length_note(runs)))
+    return Drawing(chart, whole, data.notes(source, runs, rows, *data.length_note(runs)))
 
 
 def draw_strategies(source: Source) -> Drawing | None:
@@ -148,9 +149,9 @@ def draw_strategies(source: Source) -> Drawing | None:
     chart = alt.concat(*charts, columns=4, spacing={"column": 20, "row": 26}).resolve_scale(
         color="shared", fill="shared", shape="shared")
     whole = pd.concat(tables, ignore_index=True)
-    shown = right[right["short"].isin(whole["task"])]
+    shown, meant = (one[one["short"].isin(whole["task"])] for one in (right, runs))
     return Drawing(chart, whole.rename(columns={"value": "accuracy"}),
-                   (*run_notes(runs[runs["short"].isin(whole["task"])], shown), *data.length_note(runs)))
+                   data.notes(source, meant, shown, *data.length_note(runs)))
 
 
 def draw_noise(source: Source) -> Drawing | None:
@@ -177,5 +178,5 @@ def draw_noise(source: Source) -> Drawing | None:
                 panels.append(Panel(f"{task.removeprefix('retrieval/')}, {attending}",
                                     found.assign(row=found["series"]), lines))
     chart = row_panels(panels, ways, ways, measure, columns=2, width=300)
-    return Drawing(chart, table(panels, "way"), tuple(run_notes(runs, rows)))
+    return Drawing(chart, table(panels, "way"), data.notes(source, runs, rows))
 

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from unseen.report.figures.rows import ENDED, LEARNING
-from unseen.report.references import ORACLE, references
+from unseen.report.figures.notes import run_notes
+from unseen.report.figures.rows import LEARNING
+from unseen.report.panels import ENDED
+from unseen.report.references import drawn, measured, unseen_notes
 from unseen.report.source import Source
 from unseen.studies.claims import retrieval as claims
 from unseen.studies.claims.retrieval import LENGTH, LSTM, LSTM_ATTENTION, VARIANTS
@@ -17,9 +19,6 @@ from unseen.studies.claims.retrieval import LENGTH, LSTM, LSTM_ATTENTION, VARIAN
 TEST = "ood/single"
 TASKS = tuple(f"retrieval/{name}" for name in claims.TABLE2)
 MODELS = (*VARIANTS, LSTM, LSTM_ATTENTION)
-CHANCE = "chance"
-_NEAR = 0.02
-"""A shortcut nearer to another line than that is not drawn."""
 
 
 def of_variants(source: Source) -> pd.DataFrame:
@@ -60,24 +59,22 @@ def order(series: Sequence[str]) -> list[str]:
 
 
 def shortcut_lines(source: Source, runs: pd.DataFrame) -> dict[str, float]:
-    """What can be had without the task: chance, the best shortcut, and the oracle."""
-    task = source.task(runs["cell"].iloc[0]) if len(runs) else None
-    if task is None or TEST not in task.conditions:
-        return {}
-    found = references(task, TEST)
-    shortcuts = {name: value for name, value in found.items() if name not in (CHANCE, ORACLE)}
-    best_one = max(shortcuts, key=lambda name: shortcuts[name], default="")
-    lines = {CHANCE: found[CHANCE]}
-    if best_one and found[CHANCE] + _NEAR < shortcuts[best_one] < 1 - _NEAR:
-        lines[best_one] = shortcuts[best_one]
-    return lines | {ORACLE: found[ORACLE]}
+    """What can be had without the task, on average over the lengths of the runs: chance, the best shortcut, and the
+    oracle."""
+    return drawn(measured(source, runs["cell"], [TEST]))
 
 
-def length_note(runs: pd.DataFrame) -> list[str]:
-    """At which length, where it is not the paper's."""
+def notes(source: Source, runs: pd.DataFrame, rows: pd.DataFrame, *more: str) -> tuple[str, ...]:
+    """What to say under a figure of `rows` of `runs`: on the runs, `more`, and what is unseen in the test."""
+    unseen = unseen_notes(source.where(source.runs["cell"].isin(runs["cell"])), [TEST])
+    return tuple(dict.fromkeys([*run_notes(runs, rows), *more, *unseen]))
+
+
+def length_note(runs: pd.DataFrame, printed: str = "") -> list[str]:
+    """At which length, where it is not the paper's; else how what it prints is drawn."""
     lengths = sorted(set(runs["length"]))
     many = " and ".join(map(str, lengths))
-    return [] if lengths == [LENGTH] else [
+    return [printed] * bool(printed) if lengths == [LENGTH] else [
         f"Sequences of length {many}; the paper's numbers, for length {LENGTH}, are not drawn."]
 
 

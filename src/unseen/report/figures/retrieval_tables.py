@@ -9,14 +9,14 @@ from unseen.report import theme
 from unseen.report.figure import Drawing
 from unseen.report.figures import retrieval_runs as data
 from unseen.report.figures.lines import Course, course_panel, course_table
-from unseen.report.figures.notes import run_notes
 from unseen.report.figures.rows import PRINTED, Measure, Panel, row_panels, table
-from unseen.report.references import unseen_notes
+from unseen.report.references import TASKS
 from unseen.report.source import Source
 from unseen.studies.claims.retrieval import TABLE2, VARIANTS
 
-LATER = {"R7/positive": "right order", "R7/wrong order": "wrong order"}
+LATER = {"R7/positive": "answer yes", "R7/wrong order": "wrong order"}
 MARKS = f"'{PRINTED}' printed mean, thin line its standard deviation over five seeds."
+SHORTCUTS = f"The dashed shortcut is the mean over up to {TASKS} lengths."
 ACROSS = 4
 
 
@@ -36,13 +36,12 @@ def draw_table2(source: Source) -> Drawing | None:
     models = data.order(rows["series"].tolist())
     measure = accuracy([panel.runs["value"].min() for panel in panels], [panel.marks for panel in panels])
     chart = row_panels(panels, models, models, measure, columns=ACROSS, width=160)
-    notes = [*run_notes(runs, rows), *data.length_note(runs), *([MARKS] if data.papers_length(runs) else []),
-             *unseen_notes(source.where(source.runs["cell"].isin(runs["cell"])), [data.TEST])]
-    return Drawing(chart, table(panels, "variant").rename(columns={"panel": "task"}), tuple(dict.fromkeys(notes)))
+    return Drawing(chart, table(panels, "variant").rename(columns={"panel": "task"}),
+                   data.notes(source, runs, rows, *data.length_note(runs, MARKS)))
 
 
 def draw_table3(source: Source) -> Drawing | None:
-    """Panels for the tasks with two tokens to attend to: where their order is right, then where it is wrong."""
+    """Panels for the tasks with two tokens to attend to: where the answer is yes, then where their order is wrong."""
     runs = data.at_length(data.of_variants(source))
     runs = runs[runs["variant"].isin(VARIANTS) & runs["task"].isin(ANALYSES["R7"].tasks)] if len(runs) else runs
     found = {metric: data.best(source, runs, metric) for metric in LATER} if len(runs) else {}
@@ -61,8 +60,7 @@ def draw_table3(source: Source) -> Drawing | None:
     models = data.order(shown["series"].tolist())
     measure = Measure("attention, later − earlier", (-1.0, 1.0), ".2f")
     chart = row_panels(panels, models, models, measure, columns=3, width=210)
-    notes = [*run_notes(runs, shown), *data.length_note(runs), *([MARKS] if data.papers_length(runs) else [])]
-    return Drawing(chart, table(panels, "variant"), tuple(notes))
+    return Drawing(chart, table(panels, "variant"), data.notes(source, runs, shown, *data.length_note(runs, MARKS)))
 
 
 def draw_lengths(source: Source) -> Drawing | None:
@@ -80,13 +78,12 @@ def draw_lengths(source: Source) -> Drawing | None:
     for task in data.TASKS:
         found = rows[rows["task"] == task]
         if len(found):
-            course = Course(_short(task), found, {data.CHANCE: 0.5})
+            course = Course(_short(task), found, data.shortcut_lines(source, found))
             charts.append(course_panel(course, models, "length", measure, width=185))
             tables.append(course_table(course, "variant", "length").rename(columns={"panel": "task"}))
     chart = alt.concat(*charts, columns=ACROSS, spacing={"column": 20, "row": 26}).resolve_scale(
         color="shared", fill="shared", shape="shared")
-    notes = [*run_notes(runs, rows), *unseen_notes(source.where(source.runs["cell"].isin(runs["cell"])), [data.TEST])]
-    return Drawing(chart, pd.concat(tables, ignore_index=True), tuple(dict.fromkeys(notes)))
+    return Drawing(chart, pd.concat(tables, ignore_index=True), data.notes(source, runs, rows, SHORTCUTS))
 
 
 def accuracy(lowest: list[float], marks: list[pd.DataFrame | None]) -> Measure:

@@ -12,8 +12,10 @@ import pandas as pd
 
 from unseen.report import theme
 from unseen.report.means import means
+from unseen.report.panels import ENDED, STILL
 
-ENDED, LEARNING, UNLEARNED = STATES = ("learned", "still learning", "not learned")
+LEARNING, UNLEARNED = STILL, "not learned"
+STATES = (ENDED, LEARNING, UNLEARNED)
 """What became of a run. Only the first is drawn filled; the last, where a family has it, is in no mean."""
 DOTS = 2_000
 """More dots than that in one figure are no longer drawn, only means."""
@@ -25,6 +27,8 @@ COLUMNS = ["row", "series", "seed", "value", "state", "still_learning"]
 _PERCENT = ".1%"
 _LETTER = 5.6
 """The width of a letter of the names above a panel, in pixels."""
+_UPPERMOST, _CLOSE = 0.97, 0.08
+"""From this share of a panel's height on a line is at its upper edge; lines less than this share apart are close."""
 
 
 @dataclass(frozen=True)
@@ -83,17 +87,11 @@ def row_panels(panels: Sequence[Panel], rows: Sequence[str], series: Sequence[st
     return alt.concat(*charts, columns=columns, spacing={"column": 12, "row": 26}, resolve=alt.Resolve(scale=scales))
 
 
-def stacked(blocks: Sequence[Any], spacing: int = 36) -> Any:
-    """Blocks of panels one below the other, each with colours and a legend of its own: they may have other series."""
-    if len(blocks) == 1:
-        return blocks[0]
-    return theme.load_altair().vconcat(*blocks, spacing=spacing).resolve_scale(
-        color="independent", fill="independent", shape="independent")
-
-
 def headed(block: Any, heading: str) -> Any:
-    """A block with a heading."""
-    return block.properties(title=theme.load_altair().Title(heading, fontSize=14, offset=10)) if heading else block
+    """A block, which nobody else has, with a heading; `stacked` keeps it when the whole is given a title."""
+    if heading:
+        block.title = theme.load_altair().Title(heading, fontSize=14, offset=10)  # `properties` would copy all its data
+    return block
 
 
 def table(panels: Sequence[Panel], row: str = "model", series: str = "") -> pd.DataFrame:
@@ -221,13 +219,17 @@ def reference_layers(alt: Any, lines: Mapping[str, float], domain: tuple[float, 
     found = [alt.Chart(frame).mark_rule(strokeDash=[4, 4], strokeWidth=1.2).encode(**along, tooltip=tip)]
     for place, height in enumerate(_heights(frame, domain, width)):
         one = frame.iloc[place : place + 1]
+        share = (float(one["reference"].iloc[0]) - domain[0]) / (domain[1] - domain[0])
         if vertical:
-            share = (float(one["reference"].iloc[0]) - domain[0]) / (domain[1] - domain[0])
             found.append(alt.Chart(one).mark_text(fontSize=10, baseline="bottom", align=_side(share)).encode(
                 **along, y=alt.YValue(-3 - 12 * height), text=alt.Text("name:N")))
         else:
-            found.append(alt.Chart(one).mark_text(fontSize=10, align=side, baseline="bottom", dy=-1).encode(
-                **along, x=alt.XValue(3 if side == "left" else width), text=alt.Text("name:N")))
+            rest = frame["reference"].iloc[place + 1 :].min() - one["reference"].iloc[0]
+            under = rest < _CLOSE * (domain[1] - domain[0])  # a line so near above leaves no room for the name
+            at = "right" if share > _UPPERMOST else side  # the panel's title stands at the left above
+            found.append(alt.Chart(one).mark_text(
+                fontSize=10, align=at, baseline="top" if under else "bottom", dy=2 if under else -1).encode(
+                **along, x=alt.XValue(3 if at == "left" else width), text=alt.Text("name:N")))
     return found
 
 

@@ -46,7 +46,7 @@ ROWS: tuple[tuple[int, str, str, str, str, str], ...] = tuple(sorted(
 """(number, kind, architecture, setting, condition or metric, what people read for it): figures 8 to 91."""
 
 _POINTS = ("Points are means over tasks and seeds with 95 % intervals that count the choice of tasks as chance; small "
-           "dots are runs. Last weights.")
+           "dots are runs. An oracle scores 0. Last weights.")
 _VOTED = ("One vote per architecture, setting, search, number of rules, width and task: for the family whose mean over "
           "seeds is best. Bars in place of the paper's pies. Last weights.")
 _BARS = ("Low is good. Bars are means over tasks and seeds with 95 % intervals that count the choice of tasks as "
@@ -80,7 +80,7 @@ def _of_row(number: int, kind: str, architecture: str, setting: str, what: str, 
 FIGURES: tuple[Figure, ...] = (
     _figure(2, "An activation matrix, and what the metrics say of it",
             "Illustrative, as in the paper: the matrix is made up. Each row says how a rule uses the modules; module 3 "
-            "is never used.", example),
+            "is never used. Framed: the best assignment, which Alignment is about.", example),
     _figure(3, "Votes in distribution, over all that was run", _VOTED + _FLIPPED,
             partial(votes, conditions=("id",), printed=True)),
     _figure(4, "Errors and losses against the number of rules",

@@ -11,8 +11,8 @@ from unseen.metrics.votes import SCORES
 from unseen.randomness import Floats
 from unseen.report import theme
 from unseen.report.figure import Drawing
-from unseen.report.figures.rules_means import interval
 from unseen.report.figures.rules_runs import FAMILIES, Runs, read
+from unseen.report.means import intervals
 from unseen.report.source import Source
 from unseen.studies.claims.evidence import ENDED
 
@@ -43,7 +43,7 @@ def curves(source: Source) -> Drawing | None:
             if len(own):
                 parts.append(_band(wide.loc[own.index], own).assign(column=title, family=family))
     frame = pd.concat(parts, ignore_index=True)
-    return Drawing(_chart(frame), frame, study.notes(runs.reset_index(), marked=" (hollow ends)"))
+    return Drawing(_chart(frame), frame, study.notes(runs.reset_index(), mark="Hollow ends: "))
 
 
 def _logged(study: Runs, runs: pd.DataFrame) -> pd.DataFrame:
@@ -69,7 +69,7 @@ def _band(values: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.sort_values("task_seed", kind="stable")
     each: Floats = values.loc[runs.index].to_numpy(float)
     sizes = runs["task_seed"].value_counts(sort=False).sort_index().tolist()
-    low, high = interval(each.T, tuple(sizes), RESAMPLES)
+    low, high = intervals(each.T, tuple(sizes), RESAMPLES)
     return pd.DataFrame({"step": values.columns.astype(int), "value": each.mean(axis=0), "low": low, "high": high,
                          "runs": len(runs), "still_learning": int((runs["still_learning"] == 1).sum())})
 

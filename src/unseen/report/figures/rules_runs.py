@@ -14,7 +14,8 @@ from unseen.metrics.specialization import MATRIX_METRICS
 from unseen.metrics.votes import GATINGS
 from unseen.models.rules.counts import parameter_count
 from unseen.report import theme
-from unseen.report.figures.rules_means import clustered_means
+from unseen.report.figures.notes import HOLLOW, run_notes
+from unseen.report.means import means
 from unseen.report.references import unseen_notes
 from unseen.report.source import Source
 from unseen.studies.claims import rules_measures as measures
@@ -63,20 +64,10 @@ class Runs:
                             scores=found.scores[found.scores[column].isin(wanted)])
         return found
 
-    def notes(self, drawn: pd.DataFrame, conditions: Iterable[str] = (), marked: str = " (hollow marks)"
-              ) -> tuple[str, ...]:
-        """What to say under a figure for which the runs in `drawn` (a row per run at least) were used; `marked` is how
+    def notes(self, drawn: pd.DataFrame, conditions: Iterable[str] = ("iid",), mark: str = HOLLOW) -> tuple[str, ...]:
+        """What to say under a figure for which the runs in `drawn` (a row per run at least) were used; `mark` is how
         those are drawn that were still learning."""
-        each = drawn.drop_duplicates("cell")
-        said = []
-        missing = self.runs[~self.runs["cell"].isin(each["cell"])]
-        if len(missing):
-            why = ", ".join(f"{number} {status}" for status, number in missing["status"].value_counts().items())
-            said.append(f"{len(missing)} of {len(self.runs)} runs are not in it ({why}).")
-        still = int((each["still_learning"] == 1).sum())
-        if still:
-            said.append(f"{still} of {len(each)} runs were still learning when they ended{marked}.")
-        said += [self.others] if self.others else []
+        said = [*run_notes(self.runs, drawn, mark=mark), *([self.others] if self.others else [])]
         said += [f"Pooled over {', '.join(self.pooled)}, which the paper does not vary."] if self.pooled else []
         here = self.source.runs["cell"].isin(self.runs["cell"])
         return (*said, *unseen_notes(replace(self.source, runs=self.source.runs[here]), conditions))
@@ -139,11 +130,6 @@ def performance(scores: pd.DataFrame) -> pd.DataFrame:
     return found.assign(relative=np.where(found["setting"] == "regression", relative.reindex(keys).to_numpy(), np.nan))
 
 
-def specialization(scores: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """One of the five metrics of every run that has modules."""
-    return scores[(scores["metric"] == SPECIALIZATION + metric) & (scores["gating"] != "none")]
-
-
 def random(metric: str, rules: int) -> float:
     """What a router scores by definition that sends every rule to all modules alike.
 
@@ -171,7 +157,7 @@ def _parameters(architecture: str, setting: str, search: str, gating: str, rules
 
 def with_dots(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """What is drawn: a row per mean and, unless they are too many, a row per run (`kind`); and a note if they are."""
-    found = clustered_means(rows, by).rename(columns={"mean": "value"}).assign(kind="mean")
+    found = means(rows, by, clusters="task_seed").rename(columns={"mean": "value"}).assign(kind="mean")
     if len(rows) > DOTS:
         return found, (f"Single runs ({len(rows):,}) are too many to be drawn.".replace(",", " "),)
     each = rows[[*by, "value", "task_seed", "seed", "cell"]].assign(

@@ -43,7 +43,7 @@ def votes(source: Source, conditions: tuple[str, ...], architecture: str = "", s
         return None
     frame = _bars(table, printed, bool((used["architecture"].eq("rnn") & used["setting"].eq("classification")).any()))
     return Drawing(_chart(frame), frame.drop(columns=["start", "end", "middle", "text"]),
-                   (*_counts(table), *study.notes(used, sorted(tested), marked="")))
+                   (*_counts(table), *study.notes(used, sorted(tested), mark="")))
 
 
 def _bars(table: pd.DataFrame, printed: bool, recurrent: bool) -> pd.DataFrame:

@@ -26,6 +26,7 @@
   });
   dark.addEventListener("change", () => { nameTheme(); redraw(paper()); });
   nameTheme();
+  themeButton.hidden = false;
 
   // -- figures: drawn when they come near the screen -------------------------------------------------------------------
 
@@ -212,7 +213,7 @@
 
   const grid = find("runs-grid");
   if (grid) {
-    const ROW = 34, AHEAD = 12;
+    const ROW = 34, AHEAD = 12, PRINTED = 200;
     const columns = data.table.columns, total = data.table.rows;
     const body = grid.querySelector("tbody"), head = grid.querySelector("thead").insertRow();
     const search = find("runs-search"), selection = find("runs-selection");
@@ -234,9 +235,9 @@
       const heading = make("th"), button = make("button", column.name);
       heading.scope = "col";
       button.type = "button";
-      button.append(make("span", "", "arrow"));
       heading.append(button);
       if (column.kind !== "text") heading.className = "number";
+      button[column.kind === "text" ? "append" : "prepend"](make("span", "", "arrow"));  // away from where it aligns
       heading.setAttribute("aria-sort", "none");
       button.addEventListener("click", () => { way = sorted === column ? -way : 1; sorted = column; update(); });
       head.append(heading);
@@ -328,8 +329,13 @@
     find("runs-download").addEventListener("click", () => download("runs", columns.map((one) => one.name),
       rows.map((i) => columns.map((one) => value(one, i)))));
     update();
-    addEventListener("beforeprint", () => paint(true, Math.min(rows.length, 200)));
-    addEventListener("afterprint", () => paint(true));
+    const printed = find("runs-printed");
+    addEventListener("beforeprint", () => {
+      printed.textContent = `The first ${PRINTED} of ${rows.length} runs.`;
+      printed.hidden = rows.length <= PRINTED;
+      paint(true, PRINTED);
+    });
+    addEventListener("afterprint", () => { printed.hidden = true; paint(true); });
   }
 
   // -- print: everything open, on light paper ------------------------------------------------------------------------------

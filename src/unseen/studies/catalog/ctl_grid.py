@@ -51,6 +51,7 @@ STUDY = Study(
     question="How many functions must two paths have in common, and at how many symbols, before a network mixes them?",
     scales={"smoke": 1, "mini": 45, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=("ctl/K5",),
     notes=NOTES,
 )

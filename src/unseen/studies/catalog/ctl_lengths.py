@@ -55,6 +55,7 @@ STUDY = Study(
     question="Does a network that composes up to five functions compose ten?",
     scales={"smoke": 1, "mini": 45, "full": None},
     grids=grids,
+    selection="last",
     claims=("ctl/lengths",),
     notes=("float32 throughout (published: mixed precision in training)",),
 )

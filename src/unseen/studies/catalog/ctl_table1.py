@@ -57,6 +57,7 @@ STUDY = Study(
              "together, and does it depend on how they represent what a function returns?",
     scales={"smoke": 1, "mini": 45, "small": None, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=("ctl/K1", "ctl/K2", "ctl/K3", "ctl/K4", "ctl/K6", "ctl/K6-counted", "ctl/K7", "ctl/K7-clusters",
             "ctl/adding-up", "ctl/table1", "ctl/spreads"),
     notes=NOTES,

@@ -54,6 +54,7 @@ STUDY = Study(
     question="Does a network that answers questions about a few objects still answer them among many?",
     scales={"smoke": 1, "mini": 30, "small": None, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=("gcog/distractors-learned", "gcog/distractors", "gcog/distractors-drop", "gcog/distractors-weakest"),
     notes=NOTES,
 )

@@ -49,6 +49,7 @@ STUDY = Study(
     question="Do more layers or more heads help a Transformer with what it has not seen?",
     scales={"smoke": 1, "mini": 30, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=("gcog/layers-distractors", "gcog/layers-operators", "gcog/layers-trees", "gcog/layers-productivity"),
     notes=NOTES,
 )

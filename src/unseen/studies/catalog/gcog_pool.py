@@ -72,6 +72,7 @@ STUDY = Study(
     question="Does a network fail on fresh questions of a known kind only because it was trained on a fixed pool?",
     scales={"smoke": 1, "mini": 30, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=("gcog/pool",),
     notes=NOTES[:1] + NOTES[2:],
 )

@@ -64,6 +64,7 @@ STUDY = Study(
     question="Does a network that follows short questions follow longer ones?",
     scales={"smoke": 1, "mini": 30, "small": None, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=("gcog/productivity-learned", "gcog/productivity", "gcog/relative-productivity", "gcog/depth-1"),
     notes=NOTES,
 )

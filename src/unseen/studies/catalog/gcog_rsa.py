@@ -34,6 +34,7 @@ STUDY = Study(
     question="Do the models that cope with many distractors represent the stimulus, or the answer, more closely?",
     scales={"smoke": 1, "mini": 30, "small": None, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=("gcog/similarity",),
     notes=NOTES,
 )

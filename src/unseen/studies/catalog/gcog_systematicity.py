@@ -74,6 +74,7 @@ STUDY = Study(
     question="Does a network that knows some combinations of operators and objects, or of operators, know the others?",
     scales={"smoke": 1, "mini": 30, "small": None, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=("gcog/operators-learned", "gcog/operators", "gcog/leak", "gcog/trees-learned",
             "gcog/trees", "gcog/trees-values", "gcog/relative-trees"),
     notes=NOTES,

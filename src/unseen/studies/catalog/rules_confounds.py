@@ -55,6 +55,7 @@ STUDY = Study(
     question="How much of the difference between modular and monolithic models comes from the sizes they were given?",
     scales={"smoke": 1, "mini": 45, "full": None},
     grids=grids,
+    selection="last",
     claims=("rules/C3", "rules/C3-trend", "rules/C4", "rules/C4-width", "rules/C5", "rules/C5-state"),
     notes=NOTES,
 )

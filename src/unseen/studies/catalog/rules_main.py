@@ -51,6 +51,7 @@ STUDY = Study(
              "modules specialize in the rules?",
     scales={"smoke": 1, "mini": 45, "small": None, "medium": None, "full": None},
     grids=grids,
+    selection="last",
     claims=(*(f"rules/F{number}" for number in range(1, 10)), "rules/votes", "rules/flipped", "rules/votes-flipped",
             "rules/levels", "rules/C1", "rules/C2", "rules/C6", "rules/C7"),
     notes=NOTES,

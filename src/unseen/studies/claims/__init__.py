@@ -15,6 +15,7 @@ _RULES = "unseen.studies.claims.rules"
 _CONFOUNDS = "unseen.studies.claims.rules_confounds"
 _CTL = "unseen.studies.claims.ctl"
 _GCOG = "unseen.studies.claims.gcog"
+_GCOG_MORE = "unseen.studies.claims.gcog_more"
 
 CLAIMS: Registry[Claim] = Registry(
     "claim",
@@ -29,7 +30,7 @@ CLAIMS: Registry[Claim] = Registry(
         "retrieval/C7": (f"{_RETRIEVAL}:C7", "positions beside self-attention cost accuracy on T6 and T7"),
         "retrieval/C8": (f"{_RETRIEVAL}:C8", "self-attention alone reads the later token; with positions seeds differ"),
         "retrieval/C9": (f"{_RETRIEVAL}:C9", "later positions are harder only with self-attention"),
-        "retrieval/C10": (f"{_RETRIEVAL}:C10", "LSTMs fall behind with length, with telling exceptions"),
+        "retrieval/C10": (f"{_RETRIEVAL_MORE}:C10", "LSTMs fall behind with length, with telling exceptions"),
         "retrieval/table2": (f"{_RETRIEVAL}:TABLE2_VALUES", "the accuracies of table 2"),
         "retrieval/attention": (f"{_RETRIEVAL}:ATTENTION_VALUES", "the attention differences of T5, T6 and T7"),
         "retrieval/reading": (f"{_RETRIEVAL}:READING", "how T1 to T4 are answered: attention and errors"),
@@ -89,11 +90,11 @@ CLAIMS: Registry[Claim] = Registry(
         "gcog/productivity": (f"{_GCOG}:PRODUCTIVITY", "all models are at chance on depths 5 and 7"),
         "gcog/relative-productivity": (f"{_GCOG}:RELATIVE_PRODUCTIVITY", "relative positions do not help there"),
         "gcog/depth-1": (f"{_GCOG}:DEPTH_1", "trained on depth 1 alone, all models fail on deeper questions"),
-        "gcog/layers-distractors": (f"{_GCOG}:LAYERS_DISTRACTORS", "layers help among more distractors"),
-        "gcog/layers-operators": (f"{_GCOG}:LAYERS_OPERATORS", "layers help with objects an operator never met"),
-        "gcog/layers-trees": (f"{_GCOG}:LAYERS_TREES", "layers help with operators not trained together"),
-        "gcog/layers-productivity": (f"{_GCOG}:LAYERS_PRODUCTIVITY", "layers do not help with deeper questions"),
+        "gcog/layers-distractors": (f"{_GCOG_MORE}:LAYERS_DISTRACTORS", "layers help among more distractors"),
+        "gcog/layers-operators": (f"{_GCOG_MORE}:LAYERS_OPERATORS", "layers help with objects an operator never met"),
+        "gcog/layers-trees": (f"{_GCOG_MORE}:LAYERS_TREES", "layers help with operators not trained together"),
+        "gcog/layers-productivity": (f"{_GCOG_MORE}:LAYERS_PRODUCTIVITY", "layers do not help with deeper questions"),
         "gcog/similarity": (f"{_GCOG}:SIMILARITY", "cross-attention models come closest to stimuli and targets"),
-        "gcog/pool": (f"{_GCOG}:POOL", "fresh training questions close the gap between training and test"),
+        "gcog/pool": (f"{_GCOG_MORE}:POOL", "fresh training questions close the gap between training and test"),
     },
 )

@@ -96,9 +96,10 @@ def _judge(claim: Claim, tables: Tables) -> Verdict:
     if evidence.ambiguous:
         return Verdict(claim, "not run", scale, setting, (), AMBIGUOUS)
     evidence = replace(evidence, records=_measured(claim, replace(tables, runs=runs)))
+    among = sum(not (part.printed and elsewhere) for part in claim.parts)
     findings = tuple(
         Finding(part, "not run", open=elsewhere, compared=False) if part.printed and elsewhere
-        else examine(part, evidence, stream("claim", claim.name, part.says).block()) for part in claim.parts)
+        else examine(part, evidence, stream("claim", claim.name, part.says).block(), among) for part in claim.parts)
     return Verdict(claim, combine([one.word for one in findings if one.compared]), scale, setting, findings)
 
 
@@ -138,7 +139,7 @@ def _without(claim: Claim, runs: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def combine(words: Sequence[Word]) -> Word:
-    """The word on a claim: contradicted if a part is, supported if all are, not run if none was.
+    """The word on a claim: contradicted if a part is (see `examine`), supported if all are, not run if none was.
 
     >>> combine(["supported", "not run"]), combine(["undecided", "contradicted"]), combine([])
     ('undecided', 'contradicted', 'not run')

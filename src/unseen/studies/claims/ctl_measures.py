@@ -21,13 +21,16 @@ _NEW = "ood/transition"
 
 def columns(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs of the family on a sampling graph, with the number of functions; on S with the size of the bridge and
-    the symbols shared there, and their places among those that were run (`bridge_size`, `overlap`)."""
+    the symbols shared there, and their places among those that were run (`bridge_size`, `overlap`; `fewer` where the
+    bridge is smaller than the largest)."""
     runs = runs[runs["task"].isin(["ctl/A", "ctl/R", "ctl/S"])]
     found = runs.assign(functions=runs["task_options"].map(functions_of).astype(int))
     for axis, name in (("bridge", "bridge_size"), ("shared", "overlap")):
         if axis in found:
             level = found[axis].astype(float)
             found[name] = np.select([level == level.max(), level == level.min()], ["most", "least"], "between")
+    if "bridge_size" in found:
+        found["fewer"] = np.where(found["bridge_size"] == "most", "", "fewer")
     return found
 
 

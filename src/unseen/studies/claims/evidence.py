@@ -158,7 +158,7 @@ class Evidence:
         if not runs["status"].isin([*ENDED, "diverged"]).any():
             return f"no run of {wanted.who} has ended"
         if rows.empty and runs["status"].isin(ENDED).any():
-            return f"no {wanted.metric} was recorded for {wanted.who}"
+            return f"no {wanted.metric} of {wanted.who} in these runs"
         return ""
 
     def _whole(self, runs: pd.DataFrame) -> pd.Series:

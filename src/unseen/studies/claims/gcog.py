@@ -1,4 +1,6 @@
-"""The gCOG paper's claims, figures 3 to 7 and 9 to 11, and two questions of ours about its figure 4.
+"""The gCOG paper's claims, figures 3 to 5, 7 and 9 to 11, and a question of ours about its figure 4.
+
+Figure 6 and the question of the pool are in `gcog_more`.
 
 The paper does not say which weights it tests: we take the last of a run. In and out of distribution a run counts if it
 has learned, with at least 0.90 of its own training data right. Bounds for what the paper puts in words are ours.
@@ -16,10 +18,9 @@ import pandas as pd
 from unseen.studies.catalog.gcog import CROSS, DUAL, GRU, MODELS, PERCEIVER, RECURRENT, RNN, SINGLE
 from unseen.studies.claims import gcog_measures as measures
 from unseen.studies.claims.claim import Claim, Tables
-from unseen.studies.claims.evidence import Design, Group, group
+from unseen.studies.claims.evidence import Group, group
 from unseen.studies.claims.gcog_measures import FIRST, IID, IMPLIED, LEARNED, OOD, SECOND, at_depth, minus_chance
-from unseen.studies.claims.part import Part, above, below, better, between, close, grows, no_better
-from unseen.studies.claims.quantity import OVERALL
+from unseen.studies.claims.part import Part, above, below, better, close, no_better
 
 PAPER = "Ito et al. 2024"
 OURS = "ours, on Ito et al. 2024"
@@ -234,49 +235,6 @@ DEPTH_1 = _claim(
 )
 
 
-# -- figure 6: layers and heads ---------------------------------------------------------------------------------------
-
-SERIES = Design(places=("task", "layers", "heads"), made_from={"many_layers": "layers", "many_heads": "heads"})
-"""Models are compared that agree in heads, or in layers."""
-
-
-def _series(end: str, axis: str) -> Group:
-    """The BERT-like models with the most, or the fewest, layers or heads."""
-    return group(OOD, label=f"the {end} {axis}", **{f"many_{axis}": end})
-
-
-LAYERS, HEADS = ((_series(measures.MOST, axis), _series(measures.FEWEST, axis)) for axis in ("layers", "heads"))
-
-
-def _layer_claim(name: str, task: str, statement: str, parts: Sequence[Part]) -> Claim:
-    return Claim(f"gcog/layers-{name}", PAPER, "figure 6", statement, DRAWN, "gcog-layers", "", tuple(parts),
-                 partial(measures.layer_columns, task), ("cells", measures.CELLS), measures.accuracies, SERIES)
-
-
-def _helped(name: str, task: str, what: str) -> Claim:
-    return _layer_claim(
-        name, task,
-        f"A Transformer of more layers does better {what}; more heads help, too, but less. With 4 layers and 8 heads "
-        "it is excellent (above 0.90).",
-        [
-            *(better(*ends, statistic=OVERALL) for ends in (LAYERS, HEADS)),
-            grows(LAYERS, HEADS, statistic=OVERALL),
-            above(group(OOD, layers=4, heads=8), EXCELLENT, printed=True, statistic=OVERALL),
-        ],
-    )
-
-
-LAYERS_DISTRACTORS = _helped("distractors", DISTRACTOR, "among more distractors than in training")
-LAYERS_OPERATORS = _helped("operators", OPERATORS, "with objects that an operator never met")
-LAYERS_TREES = _helped("trees", TREES, "with operators that were not trained together")
-LAYERS_PRODUCTIVITY = _layer_claim(
-    "productivity", PRODUCTIVE,
-    "With deeper questions neither more layers nor more heads matter: less than five points, up or down.",
-    [part for ends in (LAYERS, HEADS) for part in (no_better(*ends, by=5 * POINT, statistic=OVERALL),
-                                                   better(*ends, by=-5 * POINT, statistic=OVERALL))],
-)
-
-
 # -- figure 7: what states are like -----------------------------------------------------------------------------------
 
 SIMILARITY = _claim(
@@ -287,40 +245,4 @@ SIMILARITY = _claim(
     [better(crowded(model, metric), crowded(other, metric)) for metric in (measures.STIMULUS, measures.TARGET)
      for models, others in ((ATTENDING, OTHERS), (JOINED, RECURRENT)) for model in models for other in others],
     measured=measures.similarities,
-)
-
-
-# -- is it the fixed pool of questions? -------------------------------------------------------------------------------
-
-SMALLEST, LARGEST, FRESH = measures.POOLS
-BY_POOL = Design(places=("task", "pool", *measures.SETTING), made_from={"pool_size": "pool"})
-"""Runs are compared that differ in their pool alone."""
-
-
-def _pool(size: str, metric: str = measures.GAP) -> Group:
-    """Runs on the smallest or the largest pool, or on fresh questions."""
-    return group(metric, label="fresh questions" if size == FRESH else f"the {size} pool", pool_size=size)
-
-
-def _pools(runs: pd.DataFrame) -> str:
-    """What was run, in words: `pool: 2000, 20000, fresh; coding: embedding, integer; …`."""
-    return "; ".join(f"{axis}: {', '.join(dict.fromkeys(map(str, runs[axis])))}" for axis in
-                     ("pool", *measures.SETTING) if (runs[axis] != "").any())
-
-
-POOL = Claim(
-    "gcog/pool", OURS, "figure 4e and f, asked again with other training data",
-    "Models that learn a fixed pool of questions fail on fresh ones of the same kind. The gap (more than five points "
-    "with the smallest pool) shrinks with a larger pool and is gone (less than two points) with questions that are "
-    "drawn anew; and then fresh trees of trained triples are answered better. (The gap is that of all questions, half "
-    "of which are single operators.)",
-    "98 % of the training data and 59 to 75 % of fresh trees of the same kind; why is an inference from the released "
-    "code, not a statement of the paper",
-    "gcog-pool", "", (
-        above(_pool(SMALLEST), 5 * POINT, statistic=OVERALL),
-        *(better(_pool(SMALLEST), _pool(other), statistic=OVERALL) for other in (LARGEST, FRESH)),
-        between(_pool(FRESH), -2 * POINT, 2 * POINT, statistic=OVERALL),
-        better(_pool(FRESH, measures.FRESH_TREES), _pool(SMALLEST, measures.FRESH_TREES), statistic=OVERALL),
-    ),
-    measures.pool_columns, None, measures.gaps, BY_POOL, _pools,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ from unseen.studies.claims.part import Finding
 
 SHOWN = 4
 """How many ways to settle a verdict are shown; programs get all of them."""
+MANY = 1000
+"""More seeds than this nobody will run."""
+_NEEDED = re.compile(r"about (\d+) (\w+) would settle it")
 Deviations = Mapping[str, Sequence[str]]
 """How each scale deviates from the paper, one phrase each."""
 
@@ -66,9 +70,18 @@ def tally(verdict: Verdict) -> str:
     return ", ".join([*words, f"{elsewhere} not compared"] if elsewhere else words)
 
 
+def word_on(finding: Finding) -> str:
+    """The word on a part."""
+    return finding.word if finding.compared else "not compared"
+
+
+def _estimate(finding: Finding) -> str:
+    return "" if finding.estimate is None else str(finding.estimate)
+
+
 def measured(finding: Finding) -> str:
     """A part and what was found."""
-    return finding.part.says + (f": {finding.estimate}" if finding.estimate is not None else "")
+    return ": ".join(filter(None, (finding.part.says, _estimate(finding))))
 
 
 def evidence(finding: Finding) -> str:
@@ -92,10 +105,18 @@ def because(verdict: Verdict) -> str:
 
 
 def settled_by(verdict: Verdict) -> str:
-    """What would settle an open verdict, of all its parts each thing once, or as many as can be read."""
+    """What would settle an open verdict, each thing once, or as many as can be read: of numbers of seeds the largest,
+    since every part must be settled; which runs were still learning is told elsewhere."""
     if verdict.word != "undecided":
         return ""
-    found = list(dict.fromkeys(one.open for one in verdict.findings if one.compared and one.open))
+    texts = [one.open for one in verdict.findings if one.compared and one.open]
+    counts = [(int(found[1]), found[2]) for found in map(_NEEDED.match, texts) if found]
+    steps = ["more steps: too many runs were still learning"] * any(text.startswith("more steps") for text in texts)
+    others = [text.partition(" (")[0].removesuffix(" would settle it") for text in texts
+              if not text.startswith("more steps") and not _NEEDED.match(text)]
+    seeds = [f"about {number} {noun}" if number <= MANY else f"more than {MANY} {noun}: next to the bound"
+             for number, noun in sorted(counts)[-1:]]
+    found = list(dict.fromkeys([*steps, *seeds, *others]))
     more = len(found) - SHOWN
     return "; ".join([*found[:SHOWN], *([f"and {more} more"] if more > 0 else [])])
 
@@ -139,18 +160,19 @@ def as_markdown(found: Sequence[Verdict], deviations: Deviations, parts: bool = 
         lines.append(row(one.claim.name, one.claim.statement, one.word, where(one), tally(one), reason(one),
                          settled_by(one)))
         if parts:
-            lines += [row("", part.part.says, part.word, "", "", measured(part), part.open) for part in one.findings]
+            lines += [row("", part.part.says, word_on(part), "", "", _estimate(part), part.open)
+                      for part in one.findings]
         lines += [row("", "", "", "", "", text, "") for text in again(one)]
     return "\n".join(lines + footnotes([one for one in found if one.word != "not run"], deviations, "* "))
 
 
-def reason(verdict: Verdict) -> str:
-    """What the verdict hangs on, where what would settle it stands beside."""
+def reason(verdict: Verdict, said: Callable[[Finding], str] = _estimate) -> str:
+    """What the verdict hangs on, where what would settle it stands beside; `said`: the number in words."""
     found = decisive(verdict)
     if verdict.word == "not run" or found is None:
         return why_not_run(verdict)
     # A part without a number would read like a finding.
-    return measured(found) + ("" if found.estimate is not None else ": not measured")
+    return f"{found.part.says}: {said(found) or 'not measured'}"
 
 
 def list_markdown(found: Sequence[Claim]) -> str:
@@ -184,7 +206,7 @@ def claim_data(claim: Claim) -> dict[str, Any]:
 def _everything(verdict: Verdict) -> list[str]:
     claim = verdict.claim
     lines = [f"{claim.paper}, {claim.place}", claim.statement, f"printed: {claim.printed}", f"study: {claim.study}"]
-    return lines + [f"- {found.word}: {evidence(found)}" for found in verdict.findings] + (
+    return lines + [f"- {word_on(found)}: {evidence(found)}" for found in verdict.findings] + (
         [verdict.note] if verdict.note else [])
 
 

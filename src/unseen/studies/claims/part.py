@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unseen.randomness import Draws
-from unseen.stats import FEWEST, Estimate, seeds_to_settle
+from unseen.stats import FEWEST, Estimate, Interval, seeds_to_settle
 from unseen.studies.claims.evidence import Evidence, Group
 from unseen.studies.claims.quantity import MEAN, SPREAD, Quantity, Sample, Statistic
 
@@ -45,10 +45,12 @@ class Finding:
     compared: bool = True
 
 
-def examine(part: Part, evidence: Evidence, generator: Draws) -> Finding:
+def examine(part: Part, evidence: Evidence, generator: Draws, among: int = 1) -> Finding:
     """Supported if the whole interval lies in the range, contradicted if all of it lies outside, else undecided.
 
-    Fewer than three draws (seeds, tasks) have no interval: undecided, whatever their mean.
+    A claim needs all its parts to be supported, but one that is contradicted is enough, and of many the interval of one
+    easily lies outside by chance: a part `among` so many is contradicted by an interval of 1 − 0.05 / among alone
+    (Bonferroni). Fewer than three draws (seeds, tasks) have no interval: undecided, whatever their mean.
     """
     sample = part.quantity.sample(evidence)
     if sample.missing:
@@ -61,9 +63,18 @@ def examine(part: Part, evidence: Evidence, generator: Draws) -> Finding:
         return Finding(part, "undecided", found, sample.left_out, "it can't be measured: the values do not vary")
     if part.low < interval.low and interval.high < part.high:
         return Finding(part, "supported", found, sample.left_out)
-    if interval.high < part.low or part.high < interval.low:
-        return Finding(part, "contradicted", found, sample.left_out)
-    return Finding(part, "undecided", found, sample.left_out, _more_seeds(part, sample, found))
+    if _outside(part, interval):
+        level = 1 - (1 - interval.level) / among
+        interval = part.quantity.estimate(sample, generator, evidence.covers, level).interval
+        if _outside(part, interval):
+            return Finding(part, "contradicted", found, sample.left_out)
+        return Finding(part, "undecided", found, sample.left_out,
+                       f"{_more_seeds(part, sample, interval)}: one of {among} parts may lie outside by chance")
+    return Finding(part, "undecided", found, sample.left_out, _more_seeds(part, sample, interval))
+
+
+def _outside(part: Part, interval: Interval) -> bool:
+    return interval.high < part.low or part.high < interval.low
 
 
 def _too_few(sample: Sample) -> str:
@@ -74,13 +85,13 @@ def _too_few(sample: Sample) -> str:
     return f"{steps}{count}" + (f" ({unusable})" if unusable else "")
 
 
-def _more_seeds(part: Part, sample: Sample, found: Estimate) -> str:
+def _more_seeds(part: Part, sample: Sample, interval: Interval) -> str:
     """How many seeds, or tasks, would push the interval off the bounds that it holds."""
-    values, interval, noun = part.quantity.per_draw(sample), found.interval, f"{sample.noun}s"
+    values, noun = part.quantity.per_draw(sample), f"{sample.noun}s"
     if values is None:
         return f"more {noun} would settle it"
     held = [bound for bound in (part.low, part.high) if interval.low <= bound <= interval.high]
-    needed = [seeds_to_settle(values, margin=bound) for bound in held]
+    needed = [seeds_to_settle(values, margin=bound, level=interval.level) for bound in held]
     known = [count for count in needed if count is not None]
     if len(known) < len(needed):
         return f"no number of {noun} settles it: the mean lies on the bound"

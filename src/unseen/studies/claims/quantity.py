@@ -146,7 +146,7 @@ class Quantity:
                       tuple(shared.get_level_values(design.cluster)) if design.cluster else (),
                       tuple(dict.fromkeys(text for one in chosen for text in one.left_out)), noun=design.noun)
 
-    def estimate(self, sample: Sample, generator: Draws, covers: str) -> Estimate:
+    def estimate(self, sample: Sample, generator: Draws, covers: str, level: float = 0.95) -> Estimate:
         """The number and its bootstrap interval over draws, or over clusters and the draws in them."""
 
         def measure(rows: Floats, axis: int = -1) -> Any:
@@ -156,10 +156,11 @@ class Quantity:
         every = np.arange(sample.size, dtype=np.float64)
         if self.statistic is SHARE:
             share = float(measure(every))
-            return Estimate(share, wilson(round(share * sample.size), sample.size, covers=covers))
+            return Estimate(share, wilson(round(share * sample.size), sample.size, covers=covers, level=level))
         if sample.clusters:
-            return clustered(every, sample.clusters, measure, generator=generator, covers=covers)
-        return Estimate(float(measure(every)), bootstrap(every, measure, generator=generator, covers=covers))
+            return clustered(every, sample.clusters, measure, generator=generator, covers=covers, level=level)
+        interval = bootstrap(every, measure, generator=generator, covers=covers, level=level)
+        return Estimate(float(measure(every)), interval)
 
     def per_draw(self, sample: Sample) -> Floats | None:
         """One number per independent draw whose average is the quantity; None where it is no such average."""

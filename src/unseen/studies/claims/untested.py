@@ -29,8 +29,12 @@ UNTESTED = (
              "preset=released` measures the artefact"),
     Untested(RETRIEVAL, "ours", "are the differences stable over ten seeds and more?",
              "no claim of its own: run any study with more seeds, every interval is over them"),
-    Untested(RULES, "experiments", "2 to 32 rules, five widths, five tasks, five seeds, about 20 000 models",
-             "the design, not a finding: it is `rules-main --scale full`, counted by the tests of the catalogue"),
+    Untested(RULES, "experiments", "2 to 32 rules, five widths, five tasks, five seeds, about 20 000 models, a few "
+             "hours each", "the design, not a finding: it is `rules-main --scale full`, counted by the tests of the "
+             "catalogue; hours are of other machines"),
+    Untested(RULES, "figures 4 to 6", "joint gating is only *slightly* better than none, gating by the operation "
+             "specializes only *marginally* better than joint gating",
+             "no size is printed that could be a bound; the directions are `rules/F3` and `rules/F6`"),
     Untested(RULES, "figure 4", "the errors and losses themselves",
              "drawn, not printed; their order is `rules/F3`, their size `rules/levels`"),
     Untested(RULES, "figures 8, 16, 24, 32, 40 and 48", "votes by architecture and setting, in and out of distribution",
@@ -48,6 +52,10 @@ UNTESTED = (
              "the first 25 that converged: the rate is not published. `unseen results DIR --success` has ours"),
     Untested(GCOG, "figures 3 to 6 and 9 to 11", "accuracies other than those printed",
              "drawn, not printed; their directions are claims"),
+    Untested(GCOG, "figures 4e and 5b", "spikes in the curves come from the pool of questions, drawn anew when a job "
+             "was started again", "an accident of those runs; what a fixed pool does is `gcog/pool`"),
+    Untested(GCOG, "training", "12 to 60 million samples, less than three days for each model",
+             "the design, not a finding: `unseen run … --scale full` has it; hours are of other machines"),
     Untested(GCOG, "figure 2f", "the numbers of parameters", "counted by the tests of the models"),
     Untested(GCOG, "figures 4 and 5", "chance is 33.10 %",
              "follows from the design (33.11 %, cut off); a test of the task, and the unit of `gcog/productivity`"),
