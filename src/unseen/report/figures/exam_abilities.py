@@ -9,8 +9,9 @@ import pandas as pd
 from unseen.report import theme
 from unseen.report.exam_scores import CHANCE, REFERENCE, Exam, read
 from unseen.report.figure import Drawing
-from unseen.report.figures.rows import ENDED, LEARNING, UNLEARNED, run_dots, spread
+from unseen.report.figures.rows import LEARNING, UNLEARNED, run_dots, spread
 from unseen.report.means import means
+from unseen.report.panels import ENDED
 from unseen.report.references import ORACLE
 from unseen.report.source import Source
 from unseen.studies.exam import INSIDE, readings
