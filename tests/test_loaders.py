@@ -141,6 +141,7 @@ def test_items_feed_a_model() -> None:
     (lambda: MapDataset("rules/mlp", n=-1), "must not be negative"),
     (lambda: IterableDataset("rules/mlp", data_seed=-1), "data seed -1"),
     (lambda: IterableDataset("rules/mlp", start=-1), "start = -1"),
+    (lambda: IterableDataset("rules/mlp", start=5, n=-1), "n = -1"),
     (lambda: IterableDataset("retrieval/T1", "iid", 10, start=9_995), "has 10000 examples"),
 ])
 def test_wrong_requests(make: Any, said: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import command_pages
 import difference_pages
 import model_pages
+import nav
 import notebook_pages
 import study_pages
 import task_pages
@@ -18,13 +20,15 @@ GENERATORS: tuple[Callable[[], Iterator[Page]], ...] = (
     model_pages.pages,
     study_pages.pages,
     difference_pages.pages,
+    command_pages.pages,
     notebook_pages.pages,
 )
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """MkDocs asks for it once per build."""
+    """MkDocs asks for it once per build, before it makes the navigation."""
     for pages in GENERATORS:
         for page in pages():
             files.append(File.generated(config, page.path, content=page.content))
+    config.nav = nav.expand(config.nav, files)
     return files

@@ -1,4 +1,4 @@
-"""The Python face: train, evaluate, run, results, compare."""
+"""The Python face: train, evaluate, run, exam, results, compare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from unseen.engine import evaluate as evaluating
 from unseen.engine import predict as predicting
 from unseen.engine.checkpoint import unpack_weights
 from unseen.engine.feed import tensors
-from unseen.engine.fit import check_alike, check_answers, check_fit, check_forward, check_traces, notes
+from unseen.engine.fit import check_answers, check_traces, measured
 from unseen.engine.recipe import Evaluation, Recipe, deviations
 from unseen.engine.recipe import recipe as make_recipe
 from unseen.engine.stack import Stack, load_member
@@ -28,6 +28,7 @@ from unseen.errors import CheckFailed, UsageError, nearest
 from unseen.models.foreign import check_importable
 from unseen.studies.cell import Cell, build_model, model_config, words
 from unseen.studies.compare import compare as compare_sides
+from unseen.studies.fit import check_cell
 from unseen.studies.progress import Style
 from unseen.studies.run import Settings, run_entries
 from unseen.studies.sides import Side
@@ -183,6 +184,38 @@ def run(study: Study | str | Path, out: str | Path, *, scale: str | None = None,
         return store.records()
 
 
+def exam(model: Model, out: str | Path, *, scale: str = "mini", seeds: int | Iterable[int] | None = None,
+         workers: int | None = None, executor: Literal["inline", "local", "ray"] = "local", retry_failed: bool = False,
+         progress: Style = "auto") -> pd.DataFrame:
+    """Train a model on the battery of all four families, and write its page, `report.html` in the directory.
+
+    Returns a row per ability and test: the score with its interval, how many runs have learned, chance, the best
+    shortcut, the oracle, the place among the reference backbones. `attrs["notes"]` of the table says the rest,
+    `attrs["page"]` where the page is. A model that does not fit every test is refused before anything is
+    trained. The rest is as in `run`: after any crash the same call goes on.
+
+        unseen.exam("lstm", "runs/exam", scale="smoke")
+    """
+    from unseen.report.exam_scores import read, table
+    from unseen.report.page import write_page
+    from unseen.report.source import Source
+    from unseen.report.theme import load_altair
+    from unseen.studies.exam import check_fit as check_battery
+    from unseen.studies.exam import exam as battery
+
+    load_altair()  # without it the page could not be written, which is better known now
+    study = battery(model)
+    check_battery(study, scale)
+    run(study, out, scale=scale, seeds=seeds, workers=workers, executor=executor, retry_failed=retry_failed,
+        progress=progress)
+    page, found = write_page(out, scale=scale), read(Source.read(out, scale))
+    if found is None:
+        raise CheckFailed(f"every run of the exam has failed; `unseen results {out} --failures` says why")
+    scores = table(found)
+    scores.attrs["notes"], scores.attrs["page"] = list(found.notes), str(page)
+    return scores
+
+
 def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = (), examples: int = 10_000,
              analyses: Sequence[str] = ()) -> pd.DataFrame:
     """How good a module, trained anywhere, is on a task's conditions: one row per condition, factor level and metric.
@@ -198,8 +231,7 @@ def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = 
     task = make_task(task) if isinstance(task, str) else task
     asked = Evaluation.parse({"conditions": tuple(conditions), "examples": examples, "analyses": tuple(analyses)})
     with one_thread():
-        check_forward(model)
-        stack = Stack([model])
+        stack = measured(model)
         check_answers(stack, task, evaluating.conditions(task, asked), type(model).__name__)
         check_traces(stack, task, asked, type(model).__name__)
         rows = evaluating.evaluate(stack, task, asked)[0]
@@ -259,13 +291,12 @@ def check_selection(selection: str) -> None:
 
 def _check(cell: Cell, device: str) -> None:
     """Refuse a cell that can't be trained, or analyses that its model can't serve; warn of what is odd about it."""
-    tried, module = (build_model(cell.model, cell.task.spec, cell.seed) for _ in range(2))
+    odd = check_cell(cell, device)
+    module = build_model(cell.model, cell.task.spec, cell.seed)
     with one_thread():
-        check_alike(tried, module)
-        check_fit(tried, cell.task, cell.recipe, cell.evaluation, device)
         check_traces(Stack([module]), cell.task, cell.evaluation, type(module).__name__)
-        for note in notes(module, cell.task, cell.recipe, device):
-            warnings.warn(f"{cell.model.name}: {note}", stacklevel=3)
+    for note in odd:
+        warnings.warn(f"{cell.model.name}: {note}", stacklevel=3)
 
 
 def _offered(stack: Stack, task: Task, keep: Sequence[str] | None) -> list[str]:

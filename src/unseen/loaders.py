@@ -16,11 +16,11 @@ from torch.utils import data
 
 from unseen.engine.feed import target_tensor, tensors
 from unseen.errors import UsageError
+from unseen.export.chunks import TARGET
 from unseen.tasks import task as make
 from unseen.tasks.base import DataSeed, Task
 
 Item = dict[str, Tensor]
-TARGET = "target"
 STRETCH = 4
 """How many blocks are drawn at a time."""
 
@@ -99,8 +99,8 @@ class IterableDataset(data.IterableDataset[Item]):
 
     def __init__(self, task: Task | str, condition: str = "train", n: int | None = None, data_seed: DataSeed = 0,
                  start: int = 0) -> None:
-        if start < 0:
-            raise UsageError(f"start = {start}: examples count from 0")
+        if start < 0 or (n is not None and n < 0):
+            raise UsageError(f"start = {start}, n = {n}: neither may be negative")
         self._source, self._start = _Source(task, condition, data_seed, None if n is None else start + n), start
 
     def __iter__(self) -> Iterator[Item]:

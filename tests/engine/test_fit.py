@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 import unseen
-from unseen.engine.fit import check_fit, notes
-from unseen.engine.recipe import recipe
+from unseen.engine.fit import check_fit
+from unseen.engine.recipe import Recipe, recipe
 from unseen.errors import UsageError
 from unseen.models import MODELS
 from unseen.spec import Spec
@@ -26,8 +26,11 @@ CTL = unseen.task("ctl/A", symbols=4, functions=8, max_length=3, train_size=150,
 RNN = unseen.task("rules/rnn", rules=2, dimension=4)
 
 
-def made(model: str | type[nn.Module], task: Task) -> nn.Module:
-    return unseen.build(unseen.model(model), task.spec)
+def fit(model: str | type[nn.Module], task: Task, used: Recipe | None = None,
+        evaluation: unseen.Evaluation | None = None) -> list[str]:
+    chosen = unseen.model(model)
+    return check_fit(lambda: unseen.build(chosen, task.spec), task, used or recipe(),
+                     evaluation or unseen.Evaluation())
 
 
 class Sum(nn.Module):
@@ -97,6 +100,13 @@ class OwnKey(Sum):
         return {}["sequence"]
 
 
+class Unpacking(Sum):
+    """Written for one tensor."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.answer(self.inner(x.sum(1)))
+
+
 class Crashing(Sum):
     def forward(self, inputs: Inputs) -> Tensor:
         return self.inner(inputs["sequence"])
@@ -111,6 +121,13 @@ class TimeFirst(Sum):
 
     def hidden(self, inputs: Inputs) -> Tensor:
         return self.recurrence(inputs["sequence"])[0][:, -1]
+
+
+class Backwards(Sum):
+    """Every example knows of those after it."""
+
+    def hidden(self, inputs: Inputs) -> Tensor:
+        return super().hidden(inputs).flip(0).cumsum(0).flip(0)
 
 
 class Centred(Sum):
@@ -170,6 +187,23 @@ class Drawn(Sum):
         return super().hidden(inputs) * self.gain
 
 
+class DrawnBuffer(Sum):
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.register_buffer("gain", torch.from_numpy(np.random.default_rng().random(8, np.float32)))
+
+
+class Complex(Sum):
+    """As state-space models are written; a cast to float32 would quietly drop the imaginary part."""
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self.rate = nn.Parameter(torch.zeros(8, dtype=torch.complex64))
+
+    def hidden(self, inputs: Inputs) -> Tensor:
+        return super().hidden(inputs) * self.rate.real
+
+
 class InTraining(Sum):
     def forward(self, inputs: Inputs) -> Tensor:
         if self.training:
@@ -187,10 +221,12 @@ WRONG: dict[type[nn.Module], str] = {
     Named: "forward returned a dict of logits; expected one tensor",
     Nothing: "forward returned nothing; expected one tensor",
     NotANumber: "the model answers NaN on 4 of 4 examples",
-    Lacking: "the task has no input field 'tokens'; it has sequence, query",
-    OwnKey: "KeyError: 'sequence'",
-    Crashing: r"RuntimeError: mat1 and mat2 shapes.*The inputs are sequence float32 \(4, 5, 36\), query float32 \(4, ",
+    Lacking: r": KeyError: 'tokens' is no input of this task\. The inputs are a dict: sequence float32 \(4, 5, 36\)",
+    OwnKey: "KeyError: 'sequence'. The inputs",
+    Unpacking: "'dict' object has no attribute 'sum'. The inputs are a dict: sequence",
+    Crashing: r"RuntimeError: mat1 and mat2 shapes.*The inputs are a dict: sequence float32 \(4, 5, 36\), query ",
     TimeFirst: "depends on the others in its batch. Inputs are batch first",
+    Backwards: "depends on the others in its batch",
     Centred: "depends on the others in its batch",
     Random: "two calls on the same examples give different answers",
     Demanding: r"Demanding has forward\(sequence, query\); expected forward\(inputs\)",
@@ -199,7 +235,9 @@ WRONG: dict[type[nn.Module], str] = {
     Endless: "the loss of the untrained model is (inf|nan)",
     Lazy: r"inner\.weight has no shape before the first batch",
     Empty: "Empty has no parameters to train",
-    Drawn: "gain is not the same in two modules of one seed. Let torch draw it",
+    Drawn: r"gain is not the same in two modules of one seed\. Give it values .*drawn by torch",
+    DrawnBuffer: "gain is not the same in two modules of one seed",
+    Complex: r"Complex: rate is complex; keep its real and imaginary part",
     InTraining: "in training: ArithmeticError: only in evaluation",
 }
 
@@ -211,8 +249,9 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_written(kind: t
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.parametrize("kind", [Flat, Squeezed, Double, Whole, Pair, Named, Nothing, NotANumber, Lacking, Crashing,
-                                  TimeFirst, Centred, Random, Demanding], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [Flat, Squeezed, Double, Whole, Pair, Named, Nothing, NotANumber, Lacking, Unpacking,
+                                  Crashing, TimeFirst, Backwards, Centred, Random, Demanding],
+                         ids=lambda kind: kind.__name__)
 def test_a_trained_module_that_does_not_fit_is_refused(kind: type[nn.Module]) -> None:
     with pytest.raises(UsageError, match=WRONG[kind].replace("condition train", "condition iid")):
         unseen.evaluate(kind(T1.spec), T1, examples=50)
@@ -220,11 +259,18 @@ def test_a_trained_module_that_does_not_fit_is_refused(kind: type[nn.Module]) ->
 
 def test_what_can_be_evaluated() -> None:
     torch.manual_seed(0)
-    for module in (Sum(T1.spec), Sum(T1.spec).double(), Empty(), Detached(T1.spec)):
+    for module in (Sum(T1.spec), Sum(T1.spec).double(), Empty(), Detached(T1.spec), Complex(T1.spec)):
         before = [p.dtype for p in module.parameters()], module.training
         found = unseen.evaluate(module, T1, examples=50)
         assert np.isfinite(found[found.metric == "accuracy"].value).all()
         assert before == ([p.dtype for p in module.parameters()], module.training)
+        assert all(p.requires_grad for p in module.parameters())
+    with pytest.raises(UsageError, match=r"Sum is of type bfloat16; .* give module\.float\(\)"):
+        unseen.evaluate(Sum(T1.spec).bfloat16(), T1, examples=50)
+    remembering = Sum(T1.spec)
+    remembering.last = remembering.inner(torch.ones(1, 72))
+    with pytest.raises(UsageError, match=r"Sum can't be copied: .*Does it keep a tensor of an earlier forward pass"):
+        unseen.evaluate(remembering, T1, examples=50)
     for wrong in (Sum, "lstm", None):
         with pytest.raises(UsageError, match="evaluate needs a module"):
             unseen.evaluate(wrong, T1)  # type: ignore[arg-type]
@@ -272,7 +318,7 @@ def test_sequences_longer_than_a_model_can_take_are_met_at_once(tmp_path: Path) 
         unseen.train(RNN, unseen.model("transformer", width=8, positions="learned"), seeds=1, out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
     # What is not evaluated need not be possible.
-    check_fit(made(Placed, RNN), RNN, recipe(), unseen.Evaluation(conditions=("iid",)))
+    fit(Placed, RNN, evaluation=unseen.Evaluation(conditions=("iid",)))
 
 
 class Rigid(nn.Module):
@@ -288,11 +334,11 @@ class Rigid(nn.Module):
 
 
 def test_batches_by_length_are_shorter_than_the_examples() -> None:
-    check_fit(made(Rigid, CTL), CTL, recipe(), unseen.Evaluation())
+    fit(Rigid, CTL)
     with pytest.raises(UsageError, match="Rigid on ctl/A, in training: RuntimeError: mat1 and mat2"):
-        check_fit(made(Rigid, CTL), CTL, recipe(batches="lengths", batch=32), unseen.Evaluation())
+        fit(Rigid, CTL, recipe(batches="lengths", batch=32))
     with pytest.raises(UsageError, match="use batches = shuffled"):
-        check_fit(made(Sum, T1), T1, recipe(batches="lengths"), unseen.Evaluation())
+        fit(Sum, T1, recipe(batches="lengths"))
 
 
 class Few(Rigid):
@@ -304,7 +350,7 @@ class Few(Rigid):
 
 def test_the_number_of_classes_is_checked() -> None:
     with pytest.raises(UsageError, match=r"has shape \(4, 3\); expected one tensor of logits, float32 \(4, 4\)"):
-        check_fit(made(Few, CTL), CTL, recipe(), unseen.Evaluation())
+        fit(Few, CTL)
 
 
 class Idle(Sum):
@@ -319,8 +365,10 @@ class Idle(Sum):
 def test_what_is_odd_is_said_and_noted() -> None:
     said = ["2 of 8 parameters get no gradient: unused.weight, unused.bias",
             "batch normalisation: in training the answer to an example depends on its batch"]
-    assert notes(Idle(T1.spec), T1, recipe()) == said
-    assert notes(Sum(T1.spec), T1, recipe()) == []
+    assert fit(Idle, T1) == said
+    assert fit(Sum, T1) == []
+    with pytest.raises(UsageError, match="in training: ValueError: Expected more than 1 value per channel"):
+        fit(Idle, T1, recipe(batch=1))
     with pytest.warns(UserWarning) as caught:
         runs = unseen.train(T1, Idle, seeds=2, steps=4, batch=10, validate_every=2, validation_examples=20,
                             evaluation=unseen.Evaluation(examples=50), progress="none")
@@ -372,5 +420,4 @@ FITTING = {"retrieval": T1, "ctl": CTL, "gcog": GCOG}
 def test_nothing_is_odd_about_our_own_models(name: str) -> None:
     family, _, kind = name.partition("-")
     task = unseen.task(f"rules/{kind}") if family == "rules" else FITTING.get(family, T1)
-    check_fit(made(name, task), task, recipe(), unseen.Evaluation(conditions=(task.validation,)))
-    assert notes(made(name, task), task, recipe()) == []
+    assert fit(name, task, evaluation=unseen.Evaluation(conditions=(task.validation,))) == []

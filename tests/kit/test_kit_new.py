@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from string import Template
 
 import pytest
 from typer.testing import CliRunner
@@ -15,17 +16,17 @@ from unseen.cli.main import app
 from unseen.errors import CheckFailed, UsageError
 from unseen.kit import new as writing
 from unseen.kit.names import names
-from unseen.kit.new import new
+from unseen.kit.new import _templates, new
 
 KINDS = {"task": "sums", "model": "slow-reader", "study": "which_first"}
 RULES = "E,F,W,I,B,UP,SIM,RUF,C4,PIE,RET,PTH,NPY,T20"
 
 
 @pytest.mark.parametrize(("kind", "given", "name", "package", "cls"), [
-    ("task", "sums", "sums/plain", "unseen-sums", "Sums"),
-    ("task", "sums/far-away", "sums/far-away", "unseen-sums-far-away", "SumsFarAway"),
-    ("model", "slow-reader", "slow-reader", "unseen-slow-reader", "SlowReader"),
-    ("study", "which_first", "which_first", "unseen-which-first", "WhichFirst"),
+    ("task", "sums", "sums/plain", "unseen-sums", "SumsTask"),
+    ("task", "sums/far-away", "sums/far-away", "unseen-sums-far-away", "SumsFarAwayTask"),
+    ("model", "slow-reader", "slow-reader", "unseen-slow-reader", "SlowReaderModel"),
+    ("study", "which_first", "which_first", "unseen-which-first", "WhichFirstStudy"),
 ])
 def test_names(kind: str, given: str, name: str, package: str, cls: str) -> None:
     found = names(kind, given)
@@ -55,6 +56,17 @@ def test_a_name_that_cannot_be_used_is_answered_with_one_that_can(kind: str, giv
         new(kind, given, tmp_path / "out")
     assert said in str(caught.value) and len(str(caught.value).splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("kind", "name"), [
+    ("model", "linear"), ("model", "none"), ("model", "tensor"), ("task", "field"), ("task", "true"),
+])
+def test_no_name_is_in_the_way_of_what_a_module_imports(kind: str, name: str) -> None:
+    found = names(kind, name)
+    (text,) = [text for path, text in _templates(found) if path.name == f"{kind}.py"]
+    nodes = list(ast.walk(ast.parse(Template(text).substitute({**vars(found), "golden": ""}))))
+    imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert found.cls in {node.name for node in nodes if isinstance(node, ast.ClassDef)} - imported
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -77,6 +77,13 @@ def test_another_process_gets_the_name_and_imports_it() -> None:
         unseen.model("users:Plain", source="0" * 16)
 
 
+def test_the_source_is_the_same_in_every_process() -> None:
+    script = "import unseen; print(unseen.model('users:Decorated').source, unseen.model('users:Adapted').source)"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
+                          cwd=Path(users.__file__).parent).stdout
+    assert said.split() == [unseen.model(cls).source for cls in (users.Decorated, users.Adapted)]  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(("name", "said"), [
     ("no_such_module:Model", "No module named 'no_such_module'. The module must be installed"),
     ("users:Plian", r"there is no 'Plian' in .*users\.py\. Did you mean 'Plain'"),

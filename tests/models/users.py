@@ -74,6 +74,14 @@ class Adapted(unseen.Adapter):
         return nn.Linear(width, width)
 
 
+class Decorated(Plain):
+    """A method that encloses an object which says where in memory it lies."""
+
+    @torch.no_grad()
+    def probed(self, inputs: Inputs) -> Tensor:
+        return self(inputs)
+
+
 class Keyword(Plain):
     def __init__(self, *, spec: Spec) -> None:
         super().__init__(spec)

@@ -15,6 +15,7 @@ from unseen.models import BACKBONES
 from unseen.spec import Spec
 from unseen.studies import exam_reference
 from unseen.studies.catalog.exam_zoo import PARAMETERS, STUDY, WIDTHS, options
+from unseen.studies.deviations import deviations
 from unseen.studies.exam import ABILITIES, BATTERY, IID, SEEDS, Reading, check_fit, digest_of, exam, readings
 from unseen.studies.study import study
 from unseen.tasks import task
@@ -148,7 +149,7 @@ def test_widths_come_near_to_what_was_asked(scale: str) -> None:
     assert {test: len(widths) for test, widths in WIDTHS[scale].items()} == dict.fromkeys(BATTERY, len(BACKBONES))
     for entry in STUDY.entries(scale, [0]):
         found = measure(entry.cell.model, entry.cell.task.spec, "parameters")
-        assert found == pytest.approx(PARAMETERS[scale], rel=0.3 if scale == "smoke" else 0.15), entry.levels
+        assert found == pytest.approx(PARAMETERS[scale], rel=0.3 if scale == "smoke" else 0.2), entry.levels
 
 
 @pytest.mark.slow
@@ -171,3 +172,10 @@ def test_two_backbones_run(tmp_path: Path) -> None:
     assert found is not None and found.reference.empty
     assert set(found.scores["ability"]) == set(ABILITIES)
     assert found.untraced == {("rnn", "specialization"): "gating.weights"}
+
+
+def test_matched_widths_are_said_once() -> None:
+    """Each backbone has a width of its own on each test: what all are matched by says it for all."""
+    said = deviations(STUDY.entries("mini"), STUDY.entries("full"))
+    assert "model matched by parameters to 20000 (full: by parameters to 1000000)" in said
+    assert not [phrase for phrase in said if "width" in phrase]

@@ -132,6 +132,19 @@ def test_a_model_that_does_not_fit_fails_at_once_and_the_others_end(module: str,
                    "tensor of logits, float32 (4, 1)" in cause for cause in store.failures().cause)
 
 
+def test_our_own_models_are_tried_on_every_condition_too(tmp_path: Path) -> None:
+    """Learned positions know as many places as there are in training: no cell is trained only to fail at its end."""
+    base = {**SMALL, "task": {"name": "rules/rnn", "rules": 2, "dimension": 4}}
+    short, enough = ({"name": "transformer", "width": 8, "layers": 1, "positions": "learned", **more}
+                     for more in ({}, {"places": 50}))
+    out = run(made({"short": short, "enough": enough}, 1, **base), tmp_path / "r", executor="inline")
+    with Store.read(out) as store:
+        assert store.entries().status.tolist() == ["failed", "finished"]
+        assert "condition ood/length" in store.failures().cause.item()
+        assert "positions 'learned' know 10 places" in store.failures().cause.item()
+        assert set(store.curves().cell) == {store.entries().cell.iloc[1]}
+
+
 def test_an_analysis_without_its_trace_is_left_out_of_a_study_with_a_note(module: str, tmp_path: Path) -> None:
     what = made({"mine": {"name": f"{module}:Bag", "width": 8}}, 1,
                 evaluation={"examples": 100, "analyses": ("R1", "R2")})

@@ -251,6 +251,8 @@ def test_wrong_tracks_are_refused_before_anything_is_made(store: Path, tmp_path:
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"unknown sink 'tensorbord'. Did you mean 'tensorboard'"):
         train(tmp_path / "r", track="tensorbord")
+    with pytest.raises(UsageError, match=r"unknown sink 'tensorboard,mlflow'. Give each on its own: --track "):
+        train(tmp_path / "r", track="tensorboard,mlflow")
     monkeypatch.setattr(sinks, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"wandb needs the extra 'tracking': pip install 'unseen\[tracking\]'"):
         train(tmp_path / "r", track="wandb")

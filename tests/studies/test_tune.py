@@ -138,6 +138,10 @@ def test_wrong_use_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     same = contenders("rules/mlp", ["rules-mlp"], vary={"task.task_seed": [0, 1]}, recipe="quick")
     with pytest.raises(UsageError, match="axis 'task_seed' can't tell contenders apart"):
         tune(same, out, settings=INLINE)
+    with pytest.raises(UsageError, match="two axes would be called 'width'"):
+        contenders("rules/mlp", ["rules-mlp"], vary={"model.width": [8, 16], "task.width": [2, 4]})
+    with pytest.raises(UsageError, match="unknown sink 'tensorbord'"):
+        tune(two(), out, space=SPACE, settings=replace(INLINE, track=("tensorbord",)))
     assert not out.exists()
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unseen.cli.run import check_failures
 from unseen.cli.settings import settings
 from unseen.cli.train import seed_numbers
-from unseen.errors import CheckFailed
 
 if TYPE_CHECKING:
-    from unseen.report.exam_scores import Exam
+    import pandas as pd
 
 
 def exam(
@@ -34,59 +34,34 @@ def exam(
 
     unseen exam lstm --set width=64 --scale smoke --out runs/try
     """
-    from unseen.api import run
+    from unseen.api import exam as examine
     from unseen.models import options
     from unseen.models.foreign import named, own_options
-    from unseen.report.theme import load_altair
-    from unseen.studies.exam import check_fit
-    from unseen.studies.exam import exam as study_of
+    from unseen.studies.exam import exam as battery
     from unseen.studies.run import Interrupted
 
-    load_altair()  # without it the page could not be written, which is better known now
-    given = settings(set or [], {"model": own_options(named(model))})["model"]
-    study, numbers = study_of(options(model, **given)), None if seeds is None else seed_numbers(seeds)
-    check_fit(study, scale)
+    chosen = options(model, **settings(set or [], {"model": own_options(named(model))})["model"])
+    numbers = None if seeds is None else seed_numbers(seeds)
     try:
-        run(study, out, scale=scale, seeds=numbers, workers=workers, retry_failed=retry_failed)
+        table = examine(chosen, out, scale=scale, seeds=numbers, workers=workers, retry_failed=retry_failed)
     except Interrupted as stopped:
         typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None
-    failed = _report(out, scale)
-    if failed:
-        raise CheckFailed(f"{failed} runs failed; `unseen results {out} --failures` says why, --retry-failed tries "
-                          "them again")
+    typer.echo(_text(table))
+    for note in table.attrs["notes"]:
+        typer.echo(note, err=True)
+    typer.echo(f"page: {table.attrs['page']}", err=True)
+    check_failures(out, battery(chosen).entries(scale, numbers))
 
 
-def _report(out: Path, scale: str) -> int:
-    """Print the table, write the page; how many runs have failed."""
-    from unseen.report.exam_scores import read
-    from unseen.report.page import write_page
-    from unseen.report.source import Source
-
-    source = Source.read(out, scale)
-    found = read(source)
-    if found is not None:
-        typer.echo(_text(found))
-        for note in found.notes:
-            typer.echo(note, err=True)
-    path = write_page(out, scale=scale, say=lambda text: typer.echo(f"{text} …", err=True))
-    typer.echo(f"page: {path}", err=True)
-    return int((source.runs["status"] == "failed").sum())
-
-
-def _text(found: Exam) -> str:
-    """The abilities of every model as a table."""
-    from unseen.report.exam_scores import table
-
+def _text(table: pd.DataFrame) -> str:
+    """The abilities of every model, in columns."""
     lines = []
-    for model, rows in table(found).groupby("model", sort=False):
+    for model, rows in table.groupby("model", sort=False):
         cells = [["ability", "test", "score", "95 % interval", "learned", "chance", "shortcut", "oracle", "place"]]
         cells += [_cells(row) for row in rows.to_dict("records")]
-        cells += [[ability, "", f"needs a trace `{trace}`: the model keeps none"]
-                  for (name, ability), trace in found.untraced.items() if name == model]
-        widths = [max(len(row[place]) for row in cells if len(row) == len(cells[0])) for place in range(len(cells[0]))]
-        widths[0] = max(len(row[0]) for row in cells)
-        lines += [str(model), *("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=False)).rstrip()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines += [str(model), *("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
                                 for row in cells), ""]
     return "\n".join(lines)
 

@@ -64,7 +64,7 @@ def export(
                 under_way[name] = bars.add_task(name, total=part.examples)
             bars.update(under_way[name], advance=more)
 
-        done = write_export(found, out, format.value, condition or [], n, seed, show)
+        done = write_export(found, out, format.value, condition or (), n, seed, show)
     for part, file in zip(done.parts, done.files, strict=True):
         typer.echo(f"{part.condition.name}: {part.examples} examples in {file}")
     if done.verify is not None:

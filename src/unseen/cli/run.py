@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unseen.cli.track import HELP
 from unseen.cli.train import seed_numbers
+from unseen.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from unseen.studies.grid import Entry
 
 
 class Executor(StrEnum):
@@ -56,7 +61,6 @@ def run(
     unseen run my_study.yaml --out runs/mine --executor ray --address auto
     """
     from unseen.api import run as run_study
-    from unseen.errors import CheckFailed
     from unseen.studies.run import Interrupted
     from unseen.studies.study import study as find
 
@@ -79,12 +83,15 @@ def run(
     if deviations:
         typer.echo("\ndeviates from the paper: " + "; ".join(deviations), err=True)
     typer.echo(f"all records: unseen results {out}   verdicts: unseen claims {out}", err=True)
+    check_failures(out, found.entries(chosen, numbers))
 
+
+def check_failures(out: Path, entries: Sequence[Entry]) -> None:
+    """Say so, at the end, if any of these have failed."""
     from unseen.studies.store import Store
 
-    asked = {entry.cell.id for entry in found.entries(chosen, numbers)}
     with Store.read(out) as store:
-        failed = len(asked & set(store.failures().cell))
+        failed = len({entry.cell.id for entry in entries} & set(store.failures().cell))
     if failed:
         raise CheckFailed(f"{failed} cells failed; `unseen results {out} --failures` says why, --retry-failed tries "
                           "them again")

@@ -52,7 +52,6 @@ def tune(
     from unseen.engine.recipe import Recipe
     from unseen.models.foreign import named, own_options
     from unseen.studies.run import Interrupted, Settings
-    from unseen.studies.sinks import check
     from unseen.studies.tune import contenders
     from unseen.studies.tune import tune as run
     from unseen.studies.tune_space import parse
@@ -68,8 +67,6 @@ def tune(
     if steps is not None:
         given["recipe"]["steps"] = steps
     entries = contenders(task, models, vary=_varied(vary or [], parts), recipe=recipe, settings=given)
-    for one in track or []:
-        check(one, out)
     try:
         found = run(entries, out, space=parse(search) if search else None, budget=budget, tasks=tasks,
                     seeds=seed_numbers(seeds),

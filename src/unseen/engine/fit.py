@@ -6,8 +6,9 @@ not there, test sequences longer than the model can take, examples that influenc
 
 from __future__ import annotations
 
+import copy
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from unseen.engine.recipe import Evaluation, Recipe
 from unseen.engine.stack import Stack
 from unseen.errors import UsageError
 from unseen.spec import Spec
-from unseen.tasks.base import Examples, Task
+from unseen.tasks.base import DataSeed, Examples, Task
 
 FEW = 4
 """Examples that are tried of each condition."""
@@ -31,31 +32,26 @@ _ROUNDING = 1e-4
 """Answers that differ by less, relative to the largest, are the same."""
 
 
-def check_fit(module: nn.Module, task: Task, recipe: Recipe, evaluation: Evaluation, device: str = "cpu") -> None:
-    """Refuse a freshly built module that can't be trained and evaluated on a task as recipe and evaluation say."""
-    check_forward(module)
-    stack = _stack(module, device)
+def check_fit(build: Callable[[], nn.Module], task: Task, recipe: Recipe, evaluation: Evaluation,
+              data_seed: DataSeed = 0, device: str = "cpu") -> list[str]:
+    """What is odd about a model; one that can't be trained and evaluated on a task as recipe and evaluation say is
+    refused. `build` makes it as it is before training, each time anew; `data_seed` is whose data it is trained on."""
+    module = build()
     name = type(module).__name__
-    if not stack.layout.shapes:
-        raise UsageError(f"{name} has no parameters to train; `unseen.evaluate` measures it as it is")
-    check_answers(stack, task, dict.fromkeys(["train", task.validation, *conditions(task, evaluation)]), name)
-    losses = _losses(stack, task, recipe, name)
+    check_forward(module)
+    _check_parameters(module, build())
+    stack = _stack(module, device)
+    check_answers(stack, task, ["train", task.validation, *conditions(task, evaluation)], name, data_seed)
+    losses = _losses(stack, task, recipe, name, data_seed)
     if not torch.isfinite(losses).all():
         raise UsageError(f"{name} on {task.name}: the loss of the untrained model is {losses.tolist()[0]}")
     if not losses.requires_grad:
         raise UsageError(f"{name}: no gradient reaches any parameter; is the prediction detached?")
-    wrong = [parameter for parameter, gradient in _gradients(stack, losses).items()
-             if gradient is not None and not torch.isfinite(gradient).all()]
-    if wrong:
-        raise UsageError(f"{name} on {task.name}: the gradient of {wrong[0]} is not finite before the first step")
-
-
-def check_alike(one: nn.Module, other: nn.Module) -> None:
-    """Refuse two modules built for one seed that begin with different numbers."""
-    for (name, value), again in zip(one.named_parameters(), other.parameters(), strict=False):
-        if not isinstance(value, nn.parameter.UninitializedParameter) and not torch.equal(value, again):
-            raise UsageError(f"{type(one).__name__}: {name} is not the same in two modules of one seed. Let torch draw "
-                             "it: its generator is seeded, those of NumPy and Python are not")
+    gradients = _gradients(stack, losses)
+    for parameter, gradient in gradients.items():
+        if gradient is not None and not torch.isfinite(gradient).all():
+            raise UsageError(f"{name} on {task.name}: the gradient of {parameter} is not finite before the first step")
+    return _oddities(module, gradients)
 
 
 def check_traces(stack: Stack, task: Task, evaluation: Evaluation, model: str) -> None:
@@ -79,30 +75,54 @@ def check_forward(module: nn.Module) -> None:
                          "where inputs is a dict by field name")
 
 
-def check_answers(stack: Stack, task: Task, names: Iterable[str], model: str) -> None:
-    """Refuse a model that does not answer each example of these conditions for itself, in the shape of the target."""
-    for condition in names:
-        # Training data are those of the first seed: a finite set of another would be made for this alone.
-        examples = draw(task, condition, FEW, 0 if condition == "train" else "test")
+def check_answers(stack: Stack, task: Task, names: Iterable[str], model: str, data_seed: DataSeed = "test") -> None:
+    """Refuse a model that does not answer each example of these conditions for itself, in the shape of the target.
+
+    `train` is what is drawn by `data_seed`; the other conditions have test data.
+    """
+    for number, condition in enumerate(dict.fromkeys(names)):
+        examples = draw(task, condition, FEW, data_seed if condition == "train" else "test")
         inputs = tensors(examples.inputs, task.spec, stack.dtype, str(stack.rows.device))
         place = f"{model} on {task.name}, condition {condition}"
         expected = _expected(examples, task.spec)
         answer = _answer(stack, inputs, expected, task.spec, place)
+        if number:
+            continue  # what is left is the same in every condition
         if not _same(answer, _answer(stack, inputs, expected, task.spec, place)):
             raise UsageError(f"{place}: two calls on the same examples give different answers; in evaluation nothing "
                              "may be random (nn.Dropout knows when, tape.dropout too)")
-        last = {name: value[-1:] for name, value in inputs.items()}
-        if not _same(answer[-1:], _answer(stack, last, (1, *expected[1:]), task.spec, place)):
+        middle = slice(len(examples) // 2, len(examples) // 2 + 1)  # there are others before it and after it
+        alone = {name: value[middle] for name, value in inputs.items()}
+        if not _same(answer[middle], _answer(stack, alone, (1, *expected[1:]), task.spec, place)):
             raise UsageError(f"{place}: the answer to an example depends on the others in its batch. Inputs are batch "
                              "first, (batch, place, …): is there an nn.LSTM or nn.TransformerEncoder without "
                              "batch_first=True, or a mean or softmax over dimension 0?")
 
 
-def notes(module: nn.Module, task: Task, recipe: Recipe, device: str = "cpu") -> list[str]:
+def _check_parameters(module: nn.Module, again: nn.Module) -> None:
+    """Refuse parameters and buffers that a stack can't hold, or that another module of the seed does not share."""
+    name = type(module).__name__
+    if not any(p.requires_grad for p in module.parameters()):
+        raise UsageError(f"{name} has no parameters to train; `unseen.evaluate` measures it as it is")
+    for (place, value), (_, other) in zip(_numbers(module), _numbers(again), strict=False):
+        if isinstance(value, nn.parameter.UninitializedParameter | nn.parameter.UninitializedBuffer):
+            raise UsageError(f"{name}: {place} has no shape before the first batch (a lazy layer); give it one from "
+                             "the spec")
+        if value.is_complex():
+            raise UsageError(f"{name}: {place} is complex; keep its real and imaginary part as real numbers, and join "
+                             "them in forward (torch.view_as_complex)")
+        if not torch.equal(value, other):
+            raise UsageError(f"{name}: {place} is not the same in two modules of one seed. Give it values (torch.empty "
+                             "does not), drawn by torch: its generator is seeded, those of NumPy and Python are not")
+
+
+def _numbers(module: nn.Module) -> list[tuple[str, Tensor]]:
+    return [*module.named_parameters(), *module.named_buffers()]
+
+
+def _oddities(module: nn.Module, gradients: Mapping[str, Tensor | None]) -> list[str]:
     """What is odd about a module, though it can be trained."""
-    stack, found = _stack(module, device), []
-    gradients = _gradients(stack, _losses(stack, task, recipe, type(module).__name__))
-    idle = [name for name, gradient in gradients.items() if gradient is None]
+    found, idle = [], [name for name, gradient in gradients.items() if gradient is None]
     if idle:
         some = ", ".join(idle[:3]) + (", …" if len(idle) > 3 else "")
         found.append(f"{len(idle)} of {len(gradients)} parameters get no gradient: {some}")
@@ -111,12 +131,23 @@ def notes(module: nn.Module, task: Task, recipe: Recipe, device: str = "cpu") ->
     return found
 
 
+def measured(module: nn.Module) -> Stack:
+    """A stack of one trained module, which stays as it is; nothing of it is to be trained."""
+    name = type(module).__name__
+    check_forward(module)
+    try:
+        stack = Stack([copy.deepcopy(module).requires_grad_(False)])
+    except Exception as error:
+        raise UsageError(f"{name} can't be copied: {_line(error)}. Does it keep a tensor of an earlier forward pass? "
+                         "Detach it") from error
+    if stack.dtype not in (torch.float32, torch.float64):
+        raise UsageError(f"{name} is of type {str(stack.dtype).removeprefix('torch.')}; expected float32 or float64: "
+                         "give module.float()")
+    return stack
+
+
 def _stack(module: nn.Module, device: str) -> Stack:
     """A stack of one module, as it is trained."""
-    lazy = [name for name, p in module.named_parameters() if isinstance(p, nn.parameter.UninitializedParameter)]
-    if lazy:
-        raise UsageError(f"{type(module).__name__}: {lazy[0]} has no shape before the first batch (a lazy layer); give "
-                         "it one from the spec")
     try:
         module = module.to(device, torch.float32)
     except (RuntimeError, AssertionError) as error:
@@ -133,10 +164,9 @@ def _answer(stack: Stack, inputs: Mapping[str, Tensor], expected: Sequence[int],
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from error
     except Exception as error:
-        if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
-            spec.field(error.args[0])  # an unknown one is answered with those there are
         given = ", ".join(f"{k} {str(v.dtype).removeprefix('torch.')} {tuple(v.shape)}" for k, v in inputs.items())
-        raise UsageError(f"{place}: {type(error).__name__}: {_line(error)}. The inputs are {given}"
+        absent = " is no input of this task" if isinstance(error, KeyError) and error.args[0] not in inputs else ""
+        raise UsageError(f"{place}: {type(error).__name__}: {_line(error)}{absent}. The inputs are a dict: {given}"
                          f"{_longer(inputs, spec)}") from error
     if not isinstance(answer, Tensor):
         raise UsageError(f"{place}: forward returned {_what(answer)}; expected {wanted}")
@@ -152,15 +182,16 @@ def _answer(stack: Stack, inputs: Mapping[str, Tensor], expected: Sequence[int],
     return answer
 
 
-def _losses(stack: Stack, task: Task, recipe: Recipe, model: str) -> Tensor:
+def _losses(stack: Stack, task: Task, recipe: Recipe, model: str, data_seed: DataSeed) -> Tensor:
     """The loss on a few training examples, in training: of batches by length, the shortest there are."""
-    examples = draw(task, "train", FEW, 0)
+    few = min(FEW, recipe.batch)
+    examples = draw(task, "train", few, data_seed)
     inputs, targets = examples.inputs, examples.targets
     if recipe.batches == "lengths":
         ByLength(task, recipe.batch)  # refuses tasks without lengths
         lengths = np.asarray(task.schedule())[: task.block]
-        short = np.argsort(lengths, kind="stable")[:FEW]
-        examples = draw(task, "train", task.block, 0)[short]
+        short = np.argsort(lengths, kind="stable")[:few]
+        examples = draw(task, "train", task.block, data_seed)[short]
         inputs, targets = shorten(examples.inputs, task.spec, int(lengths[short].max())), examples.targets
     device = str(stack.rows.device)
     given = {k: v[None] for k, v in tensors(inputs, task.spec, stack.dtype, device).items()}

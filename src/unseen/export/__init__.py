@@ -20,9 +20,8 @@ class _Room(ModuleType):
                  n: int | None = None, data_seed: DataSeed = 0) -> Exported:
         """Write conditions of a task (default: all finite ones, with `n` all) to a new folder; see `export.write`."""
         from unseen.export.write import write_export
-        from unseen.tasks import task as make
 
-        return write_export(make(task) if isinstance(task, str) else task, out, format, conditions, n, data_seed)
+        return write_export(task, out, format, conditions, n, data_seed)
 
 
 sys.modules[__name__].__class__ = _Room

@@ -11,7 +11,7 @@ import numpy as np
 from unseen.config import canonical
 from unseen.errors import UsageError
 from unseen.export.chunks import columns
-from unseen.export.order import Sink, about_part
+from unseen.export.order import Format, about_part
 from unseen.export.parts import Part
 from unseen.tasks.base import Array, Examples, Task
 
@@ -31,7 +31,7 @@ def arrow_array(values: Array) -> Any:
     return found
 
 
-class Parquet(Sink):
+class Parquet(Format):
     """Arrays are lists (of lists); the schema's metadata say what they are and where they come from."""
 
     suffix = ".parquet"

@@ -13,13 +13,13 @@ from unseen.config import canonical
 from unseen.errors import UsageError
 from unseen.export.arrow import arrow_array
 from unseen.export.chunks import columns, one_example
-from unseen.export.order import Sink, about_part
+from unseen.export.order import Format, about_part
 from unseen.export.origins import paper
 from unseen.export.parts import Part
 from unseen.tasks.base import Array, Examples, Task
 
 
-class HuggingFace(Sink):
+class HuggingFace(Format):
     """Arrays of two and more axes are `Array2D` …: lists of lists would take a hundred times as long to read.
 
     What the metadata of a Parquet file say stands in `info.description` of each split, as JSON.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unseen.export.chunks import columns
-from unseen.export.order import Sink
+from unseen.export.order import Format
 from unseen.export.parts import Part
 from unseen.tasks.base import Array, Examples
 
@@ -24,7 +24,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every member: the same examples give the same bytes."""
 
 
-class Npz(Sink):
+class Npz(Format):
     """`numpy.load(FILE)[column]`; no pickle."""
 
     suffix = ".npz"

@@ -49,8 +49,8 @@ def about_part(order: Order, part: Part) -> dict[str, Any]:
             "columns": forms}
 
 
-class Sink:
-    """Where the parts of an order go. A format is a subclass; `suffix` is what its files' names end with."""
+class Format:
+    """How the parts of an order are written, a subclass for each. `suffix` is what its files' names end with."""
 
     suffix = ""
     card = False

@@ -7,14 +7,14 @@ from functools import partial
 
 from unseen.errors import UsageError
 from unseen.export.families import form, written
-from unseen.export.order import Sink
+from unseen.export.order import Format
 from unseen.export.parts import Part
 from unseen.tasks.base import Examples, Task
 from unseen.tasks.retrieval.files import write_tsv
 from unseen.tasks.retrieval.task import Retrieval
 
 
-class JsonLines(Sink):
+class JsonLines(Format):
     """The family's own format, as `unseen verify --data` reads it."""
 
     suffix = ".jsonl"
@@ -26,7 +26,7 @@ class JsonLines(Sink):
                 file.write(lines(task, examples, part.condition.name))
 
 
-class Tsv(Sink):
+class Tsv(Format):
     """Three lines an example, as the retrieval data were published."""
 
     suffix = ".tsv"

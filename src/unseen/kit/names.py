@@ -17,7 +17,10 @@ _FIRST = "plain"
 
 @dataclass(frozen=True)
 class Names:
-    """Of the task `sums`: `sums/plain`, the package `unseen-sums`, its module `unseen_sums`, the class `Sums`."""
+    """Of the task `sums`: `sums/plain`, the package `unseen-sums`, its module `unseen_sums`, the class `SumsTask`.
+
+    The kind ends the class's name, so that it is no word of Python's and none that the module imports: `LinearModel`.
+    """
 
     kind: Kind
     name: str
@@ -30,7 +33,7 @@ def names(kind: str, name: str) -> Names:
     """The names of a new plug-in; one that can't be used, or is taken, is answered with one that can.
 
     >>> names("task", "sums").name, names("model", "slow-reader").cls
-    ('sums/plain', 'SlowReader')
+    ('sums/plain', 'SlowReaderModel')
     """
     known = next((one for one in REGISTRIES if one == kind), None)
     if known is None:
@@ -42,7 +45,7 @@ def names(kind: str, name: str) -> Names:
     words = re.split("[-_/]", name)
     registered = f"{name}/{_FIRST}" if known == "task" and "/" not in name else name
     found = Names(known, registered, "-".join(["unseen", *words]), "_".join(["unseen", *words]),
-                  "".join(word.capitalize() for word in words))
+                  "".join(word.capitalize() for word in [*words, known]))
     _check_free(found, name)
     return found
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Template
 
 from unseen.errors import CheckFailed
-from unseen.export.folder import check_free, new_folder
+from unseen.export.folder import new_folder
 from unseen.kit.names import Names, names
 from unseen.kit.plugins import REGISTRIES, Kind
 
@@ -34,7 +34,6 @@ def new(kind: str, name: str, out: Path | None = None) -> tuple[Names, Path]:
     """Write the plug-in `name` into a new or empty folder (default: one with the package's name, here)."""
     chosen = names(kind, name)
     folder = Path(chosen.package) if out is None else out
-    check_free(folder.resolve())
     with new_folder(folder) as place:
         _write(place, chosen, {})
         if chosen.kind == "task":  # its numbers follow from its name: known only now that it can be imported

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from unseen.config import Config
 from unseen.errors import UsageError
 from unseen.models.layers.embed import Embed
+from unseen.models.layers.gather import spread
 from unseen.models.layers.readout import ReadOut
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.spec import Spec
@@ -76,9 +77,9 @@ class Adapter(nn.Module):
             states = self._states(self.call(self.inner, states, None), states)
         else:
             order = torch.argsort((~mask).to(torch.uint8), dim=1, stable=True)
-            given = states.take_along_dim(order[..., None], 1)
+            given = spread(states, order)
             found = self._states(self.call(self.inner, given, mask.take_along_dim(order, 1)), given)
-            states = found.take_along_dim(torch.argsort(order, dim=1)[..., None], 1)
+            states = spread(found, torch.argsort(order, dim=1))
         tape.keep("encoder.state", states)
         prediction: Tensor = self.read_out(states[:, tokens.read], tape)
         return prediction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from importlib import import_module
 from types import CodeType, FunctionType
@@ -217,4 +218,4 @@ def _constant(value: object) -> str:
         return f"{value.co_code.hex()} {value.co_names} {[_constant(c) for c in value.co_consts]}"
     if isinstance(value, frozenset):
         return str(sorted(map(repr, value)))
-    return value.__qualname__ if isinstance(value, type | FunctionType) else repr(value)
+    return value.__qualname__ if isinstance(value, type | FunctionType) else re.sub(r" at 0x[0-9a-f]+", "", repr(value))

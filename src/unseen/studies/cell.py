@@ -101,8 +101,8 @@ def model_config(model: str | Config | type[nn.Module]) -> Config:
                              "the class's Options")
         return model
     if not isinstance(model, str | type):
-        raise UsageError(f"model = {model!r}: give a registered name, options from unseen.model(…), an nn.Module "
-                         "class (not an instance: every seed builds its own), or module:Class")
+        raise UsageError(f"model is a {type(model).__name__}; give a registered name, options from unseen.model(…), an "
+                         "nn.Module class (not an instance: every seed builds its own), or module:Class")
     return options(model)
 
 

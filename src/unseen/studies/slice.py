@@ -17,14 +17,13 @@ from torch import nn
 from unseen.config import digest
 from unseen.engine.checkpoint import pack, pack_weights, unpack
 from unseen.engine.evaluate import Measure, Origin, evaluate, left_out
-from unseen.engine.fit import check_alike, check_fit, notes
 from unseen.engine.flat import State
 from unseen.engine.stack import Stack, load_member
 from unseen.engine.threads import one_thread
 from unseen.engine.train import Job, Member, Point, Trainer
 from unseen.metrics.learning import still_learning
-from unseen.models.foreign import is_foreign
 from unseen.studies.cell import Cell, build_model
+from unseen.studies.fit import Fits
 from unseen.studies.provenance import provenance
 from unseen.tasks.base import Task
 
@@ -102,6 +101,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._kept: tuple[str, Trainer] | None = None
+        self._fits = Fits()
 
     def do(self, slice: Slice, on_tick: Callable[[Tick], bool] = lambda tick: False) -> Outcome:
         """The outcome of a slice. `on_tick` hears of every step, and ends the slice after it by answering True."""
@@ -113,6 +113,7 @@ class Worker:
             return Outcome(slice.ticket, error=traceback.format_exc())
 
     def _do(self, slice: Slice, on_tick: Callable[[Tick], bool]) -> Outcome:
+        odd = self._fits.check(slice.cells[0], slice.device)
         trainer = self._trainer(slice)
         before = {key: (_reached(trainer, key), p.seconds, p.cpu_seconds) for key, p in trainer.progress.items()}
 
@@ -126,7 +127,7 @@ class Worker:
                  for key, p in trainer.progress.items() for step, seconds, cpu_seconds in [before[key]]
                  if _reached(trainer, key) > step}
         if trainer.done:
-            return Outcome(slice.ticket, None, points, spans, _finish(trainer, slice.cells[0], slice.keep))
+            return Outcome(slice.ticket, None, points, spans, _finish(trainer, odd, slice.keep))
         checkpoint = pack(trainer.save())
         self._kept = (hashlib.sha256(checkpoint).hexdigest(), trainer)
         return Outcome(slice.ticket, checkpoint, points, spans, {})
@@ -134,7 +135,6 @@ class Worker:
     def _trainer(self, slice: Slice) -> Trainer:
         kept, self._kept = self._kept, None
         if slice.checkpoint is None:
-            check_foreign(slice.cells[0], slice.device)
             return Trainer(job(slice.cells, slice.device))
         if kept is not None and kept[0] == hashlib.sha256(slice.checkpoint).hexdigest():
             return kept[1]
@@ -147,15 +147,6 @@ def job(cells: Sequence[Cell], device: str = "cpu") -> Job:
     members = tuple(Member(c.id, c.seed, c.data_seed, c.recipe, c.task) for c in cells)
     spec = first.task.spec
     return Job(first.task, lambda seed: build_model(first.model, spec, seed), members, first.evaluation, device)
-
-
-def check_foreign(cell: Cell, device: str) -> None:
-    """Refuse a model of a user's own that does not fit its task, before the first step; ours are known to fit."""
-    if is_foreign(cell.model):
-        module, again = (build_model(cell.model, cell.task.spec, cell.seed) for _ in range(2))
-        with one_thread():
-            check_alike(module, again)
-            check_fit(module, cell.task, cell.recipe, cell.evaluation, device)
 
 
 def stack_name(cells: Sequence[str]) -> str:
@@ -175,15 +166,14 @@ def _reached(trainer: Trainer, key: str) -> int:
     return trainer.step if progress.ending == "running" else progress.step
 
 
-def _finish(trainer: Trainer, cell: Cell, keep: Keep) -> dict[str, Finished]:
-    """Evaluate the last and the best weights of every member, and gather what each leaves behind. `cell` is one of
-    them: what holds for its model holds for all."""
+def _finish(trainer: Trainer, odd: Sequence[str], keep: Keep) -> dict[str, Finished]:
+    """Evaluate the last and the best weights of every member, and gather what each leaves behind; `odd` is to be noted
+    of all."""
     states = {"last": trainer.last, "best": trainer.best}
     with one_thread():
         measures = {rule: _measure(trainer, named) for rule, named in states.items()}
         missing = left_out(trainer.stack, trainer.job.task, trainer.job.evaluation,
                            _origin(trainer, trainer.job.members))
-        odd = _odd(cell, trainer.job.device)
     note = "; ".join(filter(None, [trainer.stack.note, *odd, *missing]))
     return {
         key: Finished(
@@ -197,13 +187,6 @@ def _finish(trainer: Trainer, cell: Cell, keep: Keep) -> dict[str, Finished]:
         )
         for key, ended in trainer.progress.items()
     }
-
-
-def _odd(cell: Cell, device: str) -> list[str]:
-    """What is odd about a model of a user's own."""
-    if not is_foreign(cell.model):
-        return []
-    return notes(build_model(cell.model, cell.task.spec, cell.seed), cell.task, cell.recipe, device)
 
 
 def _measure(trainer: Trainer, states: dict[str, State]) -> dict[str, list[Measure]]:

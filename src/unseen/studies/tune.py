@@ -41,6 +41,7 @@ from unseen.models.foreign import check_importable
 from unseen.studies.cell import Cell
 from unseen.studies.grid import Entry, Grid, Level
 from unseen.studies.run import Settings, run_entries
+from unseen.studies.sinks import check as check_track
 from unseen.studies.store import Store
 from unseen.studies.tune_space import ROUND, Configuration, Space, check, propose, recipe_of, size, standard
 from unseen.tasks import task as make_task
@@ -98,6 +99,8 @@ def contenders(task: str, models: Sequence[str], *, vary: Mapping[str, Sequence[
         "model": {model: {"model": {"name": model}, "recipe": {"name": known[model]}} for model in models}}
     for path, values in (vary or {}).items():
         part, _, option = path.partition(".")
+        if option in axes:
+            raise UsageError(f"vary: two axes would be called '{option}'; vary one of them")
         axes[option] = {value: {part: {option: value}} for value in values}
     base = {**shared, "task": {"name": task, **shared.get("task", {})}}
     return Grid(axes=axes, base=base, seeds=(0,)).entries()
@@ -128,6 +131,8 @@ def tune(entries: Sequence[Entry], out: str | Path, *, space: Space | None = Non
             "space": {k: list(v) if isinstance(v, Sequence) else [v.low, "…", v.high] for k, v in space.items()},
             "budget": count, "tasks": tasks}
     settings = settings or Settings(executor="local", keep="none")
+    for track in settings.track:
+        check_track(track, Path(out))
     if settings.executor != "inline":
         for entry in entries:
             check_importable(entry.cell.model)

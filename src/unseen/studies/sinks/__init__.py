@@ -65,8 +65,6 @@ class Sink(Protocol):
 
 def open_sink(name: str, path: Path) -> Sink:
     """The sink of a tool; one that is not installed is an error that names the extra."""
-    if name not in SINKS:
-        raise UsageError(f"unknown sink '{name}'. {nearest(name, SINKS)}")
     found: type[Sink] = getattr(import_module(f"unseen.studies.sinks.{name}"), SINKS[name])
     try:
         return found(path)
@@ -91,7 +89,10 @@ def where(track: str, out: Path | None) -> tuple[str, Path]:
     """
     name, _, folder = track.partition(":")
     if name not in SINKS:
-        raise UsageError(f"unknown sink '{name}'. {nearest(name, SINKS)}")
-    if not folder and out is None:
+        several = "Give each on its own: --track tensorboard --track mlflow, or track=['tensorboard', 'mlflow']"
+        raise UsageError(f"unknown sink '{name}'. {several if ',' in name else nearest(name, SINKS)}")
+    if folder:
+        return name, Path(folder)
+    if out is None:
         raise UsageError(f"track = '{track}': the records are kept nowhere; give out=…, or '{name}:DIR'")
-    return name, Path(folder) if folder else Path(str(out)) / "tracking" / name
+    return name, out / "tracking" / name
