@@ -40,7 +40,7 @@ def block(language: str, code: str) -> str:
 
 def describe(option: griffe.Attribute, field: griffe.ExprCall) -> None:
     """An option `x: T = Field(default, description="…")` as `x: T = default` with its description below."""
-    if str(field.function) != "Field":
+    if str(field.function) not in ("Field", "Option"):  # one function; tasks have a `Field` of their own
         return
     for argument in field.arguments:
         if not isinstance(argument, griffe.ExprKeyword):

@@ -8,7 +8,8 @@ import pytest
 from blocks import OUTPUT, ROOT, blocks, check_shell, run
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WITH_CODE = [page for page in PAGES if any(block.language not in OUTPUT for block in blocks(page))]
+WITH_CODE = [page for page in PAGES if page.name != "tutorial.md"  # run, and looked at, by test_docs_tutorial.py
+             and any(block.language not in OUTPUT for block in blocks(page))]
 
 
 @pytest.mark.slow

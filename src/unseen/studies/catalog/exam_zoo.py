@@ -2,7 +2,7 @@
 
     unseen run exam-zoo --scale mini --out zoo
 
-The matrix backbones × abilities, and the reference that `unseen exam` compares a model with: see docs/exam.md.
+The matrix backbones × abilities, and the reference that `unseen exam` compares a model with.
 """
 
 from __future__ import annotations
