@@ -27,8 +27,8 @@ REFERENCE = ("index", "python", "commands", "tasks", "models", "metrics", "studi
 PROMISED = [
     "index", "tutorial", "your-model", "plugins", "export", "metrics", "statistics", "studies", "claims", "exam",
     "reports", "tuning", "tracking", "clusters", "cite", "development", "benchmarks",
-    "tasks/index", *(f"tasks/{entry.name}" for entry in TASKS),
-    "models/index", *(f"models/{entry.name}" for entry in MODELS),
+    "tasks/index", *(f"tasks/{entry.name}" for entry in TASKS if entry.target.startswith("unseen.")),
+    "models/index", *(f"models/{entry.name}" for entry in MODELS if entry.target.startswith("unseen.")),
     "studies/index", *(f"studies/{entry.name}" for entry in STUDIES),
     "differences/index", *(f"differences/{family}" for family in FAMILIES),
     "notebooks/index", "notebooks/first-look", "notebooks/your-model",

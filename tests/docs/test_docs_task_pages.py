@@ -36,7 +36,7 @@ from unseen.studies.study import STUDIES  # noqa: E402
 from unseen.tasks import TASKS, task  # noqa: E402
 from unseen.tasks.base import Condition, Examples, Task  # noqa: E402
 
-NAMES = [entry.name for entry in TASKS]
+NAMES = [entry.name for entry in TASKS if entry.target.startswith("unseen.")]
 Pages = Mapping[str, str]
 
 

@@ -73,7 +73,7 @@ FIRST = {
                   "full": "502ffb1559380282"},
     "gcog-rsa": {"smoke": "efe6342caeff659a", "mini": "7e443f16da4095ee", "small": "9af9aa64724d6723",
                  "medium": "95bfaef701db4e76", "full": "a2deffc3570e4d53"},
-    "exam-zoo": {"smoke": "8de07fc4fcb6c381", "mini": "1ddd965755370c42", "full": "66e85713344cf1be"},
+    "exam-zoo": {"smoke": "72d3862dc80e8871", "mini": "c9f775da44e04b73", "full": "66e85713344cf1be"},
     "rules-confounds": {"smoke": "bf924f0b42e715f2", "mini": "f1eef2c19926a35c", "full": "f45f0966e8b77734"},
 }
 

@@ -14,7 +14,7 @@ from unseen.errors import CheckFailed, UsageError
 from unseen.models import BACKBONES
 from unseen.spec import Spec
 from unseen.studies import exam_reference
-from unseen.studies.catalog.exam_zoo import PARAMETERS, STUDY, WIDTHS, options
+from unseen.studies.catalog.exam_zoo import DROPOUT, PARAMETERS, STUDY, WIDTHS, options
 from unseen.studies.deviations import deviations
 from unseen.studies.exam import ABILITIES, BATTERY, IID, SEEDS, Reading, check_fit, digest_of, exam, readings
 from unseen.studies.study import study
@@ -138,7 +138,7 @@ def test_widths_are_those_of_matching(test: str, scale: str) -> None:
     spec = task(**BATTERY[test][scale].task).spec
     for backbone in BACKBONES:
         assert unseen.model(**options(backbone, test, scale)) == match(backbone, spec, by="parameters",
-                                                                       to=PARAMETERS[scale])
+                                                                       to=PARAMETERS[scale], dropout=DROPOUT[scale])
 
 
 @pytest.mark.parametrize("scale", PARAMETERS)

@@ -66,7 +66,7 @@ class _Follower(threading.Thread):
         while not last:
             last = self._ending.wait(self._seconds)
             now = self._feed.stamp()  # taken before the look, so that what comes during it is seen at the next
-            if now != seen:
+            if last or now != seen:  # a file may change twice within a tick of its clock: the last look is not spared
                 self._feed.update(self._alive)
             seen = now
 
