@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs docs-serve clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/quickstart.py --out demo
@@ -20,8 +20,15 @@ lint: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	$(BIN)/unseen bench --json benchmarks/latest.json
 
+# The variable turns off a notice of the theme's about its successor.
+docs: $(VENV)/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: $(VENV)/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 clean:
-	rm -rf $(VENV) demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 # Exact versions come from constraints.txt: an open range on PyTorch would pull gigabytes of CUDA packages.
 $(VENV)/demo.stamp: pyproject.toml constraints.txt

@@ -12,10 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unseen.api import Runs, Traces, compare, evaluate, results, run, train
+    from unseen.api import Runs, Traces, compare, evaluate, exam, results, run, train
     from unseen.engine.recipe import Evaluation, Recipe, recipe
     from unseen.errors import CheckFailed, UsageError
+    from unseen.export.write import write_export as export
     from unseen.models import options as model
+    from unseen.models.adapter import Adapter
     from unseen.models.build import build
     from unseen.report.page import write_page as report
     from unseen.tasks import task
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "task": "unseen.tasks:task",
     "model": "unseen.models:options",
+    "Adapter": "unseen.models.adapter:Adapter",
     "build": "unseen.models.build:build",
     "recipe": "unseen.engine.recipe:recipe",
     "Recipe": "unseen.engine.recipe:Recipe",
@@ -33,18 +36,21 @@ _HOMES = {
     "evaluate": "unseen.api:evaluate",
     "results": "unseen.api:results",
     "run": "unseen.api:run",
+    "exam": "unseen.api:exam",
     "cosines": "unseen.traces:cosines",
     "activation": "unseen.traces:activation",
     "attention": "unseen.traces:attention",
     "compare": "unseen.api:compare",
     "report": "unseen.report",  # the room itself: called, it writes a report
+    "export": "unseen.export",  # the same: called, it writes examples
     "Runs": "unseen.api:Runs",
     "Traces": "unseen.api:Traces",
     "UsageError": "unseen.errors:UsageError",
     "CheckFailed": "unseen.errors:CheckFailed",
 }
-__all__ = ["CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "activation", "attention", "build",
-           "compare", "cosines", "evaluate", "model", "recipe", "report", "results", "run", "task", "train"]
+__all__ = ["Adapter", "CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "activation", "attention",
+           "build", "compare", "cosines", "evaluate", "exam", "export", "model", "recipe", "report", "results", "run",
+           "task", "train"]
 
 
 def __getattr__(name: str) -> Any:

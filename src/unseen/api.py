@@ -1,9 +1,11 @@
-"""The Python face: train, evaluate, run, results, compare."""
+"""The Python face: train, evaluate, run, exam, results, compare."""
 
 from __future__ import annotations
 
+import math
 import operator
 import tempfile
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,18 +18,21 @@ from unseen.config import Config
 from unseen.engine import evaluate as evaluating
 from unseen.engine import predict as predicting
 from unseen.engine.checkpoint import unpack_weights
-from unseen.engine.feed import target_tensor, tensors
-from unseen.engine.loss import loss
+from unseen.engine.feed import tensors
+from unseen.engine.fit import check_answers, check_traces, measured
 from unseen.engine.recipe import Evaluation, Recipe, deviations
 from unseen.engine.recipe import recipe as make_recipe
 from unseen.engine.stack import Stack, load_member
 from unseen.engine.threads import one_thread
 from unseen.errors import CheckFailed, UsageError, nearest
+from unseen.models.foreign import check_importable
 from unseen.studies.cell import Cell, build_model, model_config, words
 from unseen.studies.compare import compare as compare_sides
+from unseen.studies.fit import check_cell
 from unseen.studies.progress import Style
 from unseen.studies.run import Settings, run_entries
 from unseen.studies.sides import Side
+from unseen.studies.sinks import check as check_track
 from unseen.studies.slice import Keep
 from unseen.studies.store import Store
 from unseen.studies.study import Entry, Study
@@ -54,8 +59,8 @@ class Runs:
     run ended; `deviations` how the recipe differs from the published one.
     """
 
-    def __init__(self, cells: Sequence[Cell], path: Path, cls: type[nn.Module] | None, keep_alive: Any = None) -> None:
-        self._cells, self._cls, self._keep_alive = {c.seed: c for c in cells}, cls, keep_alive
+    def __init__(self, cells: Sequence[Cell], path: Path, keep_alive: Any = None) -> None:
+        self._cells, self._keep_alive = {c.seed: c for c in cells}, keep_alive
         self.path = path
         self.task, self.options = cells[0].task, cells[0].model
         self.deviations = deviations(cells[0].recipe, self.task.name, self.options.name)
@@ -85,7 +90,7 @@ class Runs:
             raise UsageError(f"seed {seed} was not trained. Known: {', '.join(map(str, self.seeds))}")
         check_selection(selection)
         cell = self._cells[seed]
-        module: nn.Module = build_model(cell.model, self.task.spec, seed, self._cls)
+        module: nn.Module = build_model(cell.model, self.task.spec, seed)
         with Store.read(self.path) as store:
             return load_member(module, unpack_weights(*store.weights(cell.id, selection)))
 
@@ -112,30 +117,30 @@ class Runs:
 def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, recipe: str | Recipe = "quick",
           evaluation: Evaluation | None = None, data_seed: int | None = None, out: str | Path | None = None,
           stack: int | None = None, device: str = "cpu", discard_damaged: bool = False, progress: Style = "auto",
-          **recipe_options: Any) -> Runs:
+          track: str | Sequence[str] = (), **recipe_options: Any) -> Runs:
     """Train a model on a task, many seeds as one; continues what `out` already holds of the same work.
 
+    `model` is a registered name, options from `unseen.model`, an `nn.Module` class or the text `module:Class`. It is
+    tried on a few examples of every condition first: whatever does not fit is refused before anything is trained.
     `seeds` is a number (0 … n − 1) or the seeds themselves. `recipe` is a name, with single options as keywords
     (`steps=2000`, `learning_rate=1e-3`), or a `Recipe`. `data_seed` fixes the training data of all seeds; by default
-    each seed has its own. Without `out` the records live as long as the result.
+    each seed has its own. Without `out` the records live as long as the result. `track` keeps a tool's logs beside
+    them: `tensorboard`, `mlflow` or `wandb` (offline), in a directory of your choice with `tensorboard:DIR`.
 
         runs = unseen.train("retrieval/T1", "retrieval-transformer", seeds=3, steps=2000)
         runs.accuracy()
     """
     task = make_task(task) if isinstance(task, str) else task
     options = model_config(model)
-    cls = model if isinstance(model, type) else None
     used = make_recipe(recipe, **recipe_options) if isinstance(recipe, str) else Recipe.parse(
         {**recipe.model_dump(), **recipe_options})
     numbers = _seeds(seeds)
     evaluation = evaluation or Evaluation()
     cells = [Cell(task, options, used, evaluation, s, s if data_seed is None else data_seed) for s in numbers]
     settings = Settings(size=stack, device=device, progress=progress, retry_failed=True,
-                        discard_damaged=discard_damaged, cls=cls)
+                        discard_damaged=discard_damaged, track=_tracks(track, out))
     # Whatever can be refused is refused before anything is written.
-    module = build_model(options, task.spec, numbers[0], cls)
-    evaluating.conditions(task, evaluation)
-    _try_forward(module, task, device)
+    _check(cells[0], device)
     keep_alive = tempfile.TemporaryDirectory(prefix="unseen-") if out is None else None
     path = Path(keep_alive.name if keep_alive is not None else str(out))
     own_data = all(c.data_seed == c.seed for c in cells)
@@ -146,41 +151,94 @@ def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, rec
         failed = _only(store.failures(), {c.id for c in cells})
     if len(failed):
         raise CheckFailed(f"{len(failed)} of {len(cells)} runs failed: {failed.cause[0]}. The others are in {path}")
-    return Runs(cells, path, cls, keep_alive)
+    return Runs(cells, path, keep_alive)
 
 
 def run(study: Study | str | Path, out: str | Path, *, scale: str | None = None,
         seeds: int | Iterable[int] | None = None, workers: int | None = None,
         executor: Literal["inline", "local", "ray"] = "local", address: str | None = None, keep: Keep = "none",
         retry_failed: bool = False, discard_damaged: bool = False, stack: int | None = None,
-        slice_seconds: float = 60.0, device: str = "cpu", progress: Style = "auto") -> pd.DataFrame:
+        slice_seconds: float = 60.0, device: str = "cpu", progress: Style = "auto",
+        track: str | Sequence[str] = ()) -> pd.DataFrame:
     """Run a study of the catalogue, or of a YAML or Python file, into a directory; returns its records.
 
     What the directory already holds of it is kept: after any crash the same call goes on. `seeds` replaces the
     study's own, and a larger `scale` or more seeds extend what is there. `executor` is `local` (worker processes, one
     per core), `ray` (a cluster at `address`, or one it starts), or `inline` (this process). `keep` says whose weights
     are kept: none, best, all. Cells that failed stay so unless `retry_failed`; see `unseen results DIR --failures`.
+    `track` is as in `train`.
 
         unseen.run("quickstart", out="demo")
     """
     found = study if isinstance(study, Study) else find_study(str(study))
     chosen = found.default_scale if scale is None else scale
     entries = found.entries(chosen, None if seeds is None else _seeds(seeds))
+    if executor != "inline":
+        for model in {id(entry.cell.model): entry.cell.model for entry in entries}.values():
+            check_importable(model)
     settings = Settings(executor, workers, address, stack, slice_seconds, keep, device, progress,
-                        retry_failed, discard_damaged)
+                        retry_failed, discard_damaged, _tracks(track, out))
     with Store.write(out) as store:
         store.claim({"study": f"{found.name}@{found.version}"})
         run_entries(entries, store, settings, f"{found.name} {chosen}", chosen)
         return store.records()
 
 
-def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = (),
-             examples: int = 10_000) -> pd.DataFrame:
-    """How good a module is on a task's conditions: one row per condition, factor level and metric."""
+def exam(model: Model, out: str | Path, *, scale: str = "mini", seeds: int | Iterable[int] | None = None,
+         workers: int | None = None, executor: Literal["inline", "local", "ray"] = "local", retry_failed: bool = False,
+         progress: Style = "auto") -> pd.DataFrame:
+    """Train a model on the battery of all four families, and write its page, `report.html` in the directory.
+
+    Returns a row per ability and test: the score with its interval, how many runs have learned, chance, the best
+    shortcut, the oracle, the place among the reference backbones. `attrs["notes"]` of the table says the rest,
+    `attrs["page"]` where the page is. A model that does not fit every test is refused before anything is
+    trained. The rest is as in `run`: after any crash the same call goes on.
+
+        unseen.exam("lstm", "runs/exam", scale="smoke")
+    """
+    from unseen.report.exam_scores import read, table
+    from unseen.report.page import write_page
+    from unseen.report.source import Source
+    from unseen.report.theme import load_altair
+    from unseen.studies.exam import check_fit as check_battery
+    from unseen.studies.exam import exam as battery
+
+    load_altair()  # without it the page could not be written, which is better known now
+    study = battery(model)
+    check_battery(study, scale)
+    run(study, out, scale=scale, seeds=seeds, workers=workers, executor=executor, retry_failed=retry_failed,
+        progress=progress)
+    page, found = write_page(out, scale=scale), read(Source.read(out, scale))
+    if found is None:
+        raise CheckFailed(f"every run of the exam has failed; `unseen results {out} --failures` says why")
+    scores = table(found)
+    scores.attrs["notes"], scores.attrs["page"] = list(found.notes), str(page)
+    return scores
+
+
+def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = (), examples: int = 10_000,
+             analyses: Sequence[str] = ()) -> pd.DataFrame:
+    """How good a module, trained anywhere, is on a task's conditions: one row per condition, factor level and metric.
+
+    Its forward is `forward(inputs)` or `forward(inputs, tape)`. An analysis that reads a trace the module does not keep
+    is an error that names it.
+
+        unseen.evaluate(module, "ctl/A")
+    """
+    if not isinstance(model, nn.Module):
+        raise UsageError(f"model = {model!r}: evaluate needs a module, trained or not: an instance of an nn.Module "
+                         "class. `unseen.train` takes classes and names")
     task = make_task(task) if isinstance(task, str) else task
-    asked = Evaluation.parse({"conditions": tuple(conditions), "examples": examples})
+    asked = Evaluation.parse({"conditions": tuple(conditions), "examples": examples, "analyses": tuple(analyses)})
     with one_thread():
-        rows = evaluating.evaluate(Stack([model]), task, asked)[0]
+        stack = measured(model)
+        check_answers(stack, task, evaluating.conditions(task, asked), type(model).__name__)
+        check_traces(stack, task, asked, type(model).__name__)
+        rows = evaluating.evaluate(stack, task, asked)[0]
+    for row in rows:
+        if row.metric == "loss" and math.isnan(row.value):
+            raise UsageError(f"{type(model).__name__} on {task.name}: the model answers NaN on examples of condition "
+                             f"{row.condition}")
     return pd.DataFrame([asdict(r) for r in rows])
 
 
@@ -217,34 +275,33 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
     return numbers
 
 
+def _tracks(track: str | Sequence[str], out: str | Path | None) -> tuple[str, ...]:
+    """The tools to keep up with a run; wrong ones are refused before anything is made."""
+    tracks = (track,) if isinstance(track, str) else tuple(track)
+    for one in tracks:
+        check_track(one, None if out is None else Path(out))
+    return tracks
+
+
 def check_selection(selection: str) -> None:
     """Refuse what is no rule for choosing weights."""
     if selection not in ("best", "last"):
         raise UsageError(f"unknown selection '{selection}'. {nearest(selection, ['best', 'last'])}")
 
 
-def _try_forward(module: nn.Module, task: Task, device: str) -> None:
-    """Two examples through a model, so that one that does not fit the task or the machine is refused at once."""
-    try:
-        stack = Stack([module.to(device)])
-    except RuntimeError as error:
-        raise UsageError(f"device '{device}' can't be used here: {str(error).splitlines()[0]}") from error
-    if not stack.layout.shapes:
-        raise UsageError(f"{type(module).__name__} has no parameters to train; `unseen.evaluate` measures it as it is")
-    examples = task.sample(task.condition(task.validation).name, 2)
-    try:
-        predicted, _ = stack.predict(tensors(examples.inputs, task.spec, stack.dtype, device))
-    except KeyError as error:
-        task.spec.field(str(error.args[0]))
-        raise
-    loss(predicted[0], target_tensor(examples.targets, task.spec, stack.dtype, device), task.spec.target)
+def _check(cell: Cell, device: str) -> None:
+    """Refuse a cell that can't be trained, or analyses that its model can't serve; warn of what is odd about it."""
+    odd = check_cell(cell, device)
+    module = build_model(cell.model, cell.task.spec, cell.seed)
+    with one_thread():
+        check_traces(Stack([module]), cell.task, cell.evaluation, type(module).__name__)
+    for note in odd:
+        warnings.warn(f"{cell.model.name}: {note}", stacklevel=3)
 
 
 def _offered(stack: Stack, task: Task, keep: Sequence[str] | None) -> list[str]:
-    if not stack.takes_tape:
-        return []
     one = task.sample(task.validation, 1, data_seed="test")
-    offered = stack.names(tensors(one.inputs, task.spec, stack.dtype, "cpu"))
+    offered = stack.names(tensors(one.inputs, task.spec, stack.dtype, "cpu")) if stack.takes_tape else []
     for name in keep or ():
         if name not in offered:
             raise UsageError(f"the model keeps no '{name}'. {nearest(name, offered)}")

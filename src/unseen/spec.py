@@ -97,7 +97,7 @@ class Spec:
                 return field
         known = [f.name for f in self.inputs]
         raise UsageError(f"the task has no input field '{name}'; it has {', '.join(known)}. Choose a model "
-                         "that reads these fields: the generic ones (lstm, transformer) read any")
+                         "that reads these fields: a backbone (unseen models) reads any")
 
     def stream(self, name: str) -> Stream:
         """The stream of that name."""

@@ -82,7 +82,8 @@ def attention(runs: Runs | str | Path, *, seed: int | None = None, cell: str | N
     with one_thread():
         looked = look.attention(Stack([found.module]), found.task, condition, n)
     if not looked.maps:
-        raise UsageError(f"{found.name}: no attention: the model keeps none of {', '.join(look.ATTENTION)}")
+        known = ", ".join(f"{name} ({', '.join(axes)})" for name, axes in look.ATTENTION.items())
+        raise UsageError(f"{found.name}: no attention: the model keeps none of {known}")
     if out is not None:
         attention_figure(looked.maps, looked.right, looked.examples.factors, out, found.name)
     return looked.maps

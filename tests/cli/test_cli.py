@@ -75,6 +75,18 @@ def test_show_prints_what_is_given_asked_and_answered() -> None:
     assert "answer: yes" in text or "answer: no" in text
 
 
+def test_show_names_the_page_beside_the_examples_and_never_in_them(tmp_path: Path) -> None:
+    page, one = "page: tasks/retrieval/T1 of the documentation", ("show", "retrieval/T1", "-n", 1)
+    shown = unseen(*one)
+    assert page in shown.stderr and "page:" not in shown.stdout
+    written = unseen(*one, "--out", tmp_path / "t1.txt")
+    assert "page:" not in written.stderr + (tmp_path / "t1.txt").read_text()
+    for format in ("json", "svg"):
+        other = unseen(*one, "--format", format)
+        assert "page:" not in other.stdout + other.stderr
+    assert page in ok(*one, "--format", "html")
+
+
 def test_show_in_other_formats(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in ok("show", "retrieval/T1", "--format", "json", "-n", 2).splitlines()]
     assert len(rows) == 2 and len(rows[0]["inputs"]["sequence"]) == 10

@@ -19,8 +19,8 @@ from unseen.engine.evaluate import predictions
 from unseen.engine.recipe import recipe
 from unseen.engine.train import Job, Member, Point, Trainer
 from unseen.errors import UsageError
+from unseen.models import BACKBONES, options
 from unseen.models import MODELS as REGISTERED
-from unseen.models import options
 from unseen.models.build import build
 from unseen.tasks import task
 from unseen.tasks.base import Array, Task
@@ -105,6 +105,22 @@ def test_rules_models_with_every_gating(kind: str, gating: str, setting: str) ->
     assert_place_does_not_matter(made, options(f"rules-{kind}", gating=gating, width=8), steps=5, stacks=stacks)
 
 
+FAMILIES = {
+    "rules/mlp": {"rules": 4},
+    "rules/mha": {"rules": 4, "setting": "regression"},
+    "ctl/lengths": {},
+    "gcog/systematic-trees": {"grid": (4, 4), "coding": "embedding", "distractors": (1, 2)},
+    "retrieval/T6": {"length": 5, "train_size": 300, "evaluation_size": 50},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", BACKBONES)
+def test_backbones_on_every_family(name: str, family: str) -> None:
+    made = task(family, **FAMILIES[family])
+    assert_place_does_not_matter(made, options(name, width=20), steps=4, stacks=[[3, 7], [1, 2, 7, 4, 5]])
+
+
 def assert_place_does_not_matter(made: Task, chosen: Config, steps: int, stacks: list[list[int]]) -> None:
     """Seed 7 has the same parameters after some steps alone and in each of the stacks, and predicts the same."""
     used = recipe(steps=steps + 1, batch=7, validate_every=10**6, validation_examples=100)
@@ -113,6 +129,7 @@ def assert_place_does_not_matter(made: Task, chosen: Config, steps: int, stacks:
         members = tuple(Member(f"run{s}", s, s, used) for s in seeds)
         trainer = Trainer(Job(made, lambda seed: build(chosen, made.spec, seed), members))
         trainer.advance(steps=steps)
+        assert trainer.stack.together
         predicted = predictions(trainer.stack, made.sample("train", 11), made.spec)["prediction"]
         return trainer.stack.rows[seeds.index(7)], predicted[seeds.index(7)]
 

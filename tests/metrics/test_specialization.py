@@ -204,7 +204,8 @@ def test_rules_beyond_the_count_and_missing_ones():
 
 def test_the_example_of_the_page_runs(capsys):
     page = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
-    exec(page.split("```python\n")[1].split("```")[0], {})
+    example = next(block for block in page.split("```python\n")[1:] if "import activation_matrix" in block)
+    exec(example.split("```")[0], {})
     printed = capsys.readouterr().out.splitlines()
     names = {line.split()[0] for line in printed[1:]}
     assert names == {*MATRIX_METRICS, "token_entropy", "token_information"}

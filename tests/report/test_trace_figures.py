@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import linear_sum_assignment
 
 import unseen
@@ -102,6 +103,35 @@ def test_letters_stand_on_the_tokens_that_carry_the_features() -> None:
 def test_attention_without_self_attention_or_factors(tmp_path: Path) -> None:
     maps = {"decoder.attention": np.full((40, 6), 1 / 6)}
     assert attention_figure(maps, np.ones(40), {}, tmp_path / "x.png", "t").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_attention_of_the_tokens_that_are_read_alone(tmp_path: Path) -> None:
+    """The generic Transformer keeps the row of its read-out token, the last of sequence, query and read-out."""
+    runs = unseen.train(unseen.task("retrieval/T1", length=4, train_size=200, evaluation_size=100),
+                        unseen.model("transformer", width=8, heads=2), seeds=1, steps=2, batch=10, progress="none")
+    found = unseen.attention(runs, seed=0, n=5, out=tmp_path / "x.json")
+    assert found["encoder.attention"].shape == (5, 2, 1, 6) and len(found) == 1
+    cells = list(json.loads((tmp_path / "x.json").read_text())["datasets"].values())
+    assert [[(row["from"], row["to"]) for row in data] for data in cells] == [[(6, to) for to in range(1, 7)]] * 2
+    for head, data in enumerate(cells):
+        np.testing.assert_allclose([row["weight"] for row in data], found["encoder.attention"][:, head, 0].mean(0),
+                                   atol=1e-4)
+
+
+def test_maps_of_other_axes_are_not_drawn() -> None:
+    class Odd(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.answer = torch.nn.Linear(36, 1)
+
+        def forward(self, inputs: dict[str, torch.Tensor], tape: Any) -> torch.Tensor:
+            tape.keep("decoder.attention", torch.softmax(inputs["sequence"], 1))
+            return self.answer(inputs["query"])
+
+    runs = unseen.train(unseen.task("retrieval/T1", length=4, train_size=200, evaluation_size=100), Odd, seeds=1,
+                        steps=2, batch=10, progress="none")
+    with pytest.raises(unseen.UsageError, match=r"keeps none of decoder\.attention \(example, token\), encoder"):
+        unseen.attention(runs, seed=0)
 
 
 def test_wrong_use_of_attention(rules: unseen.Runs, retrieval: unseen.Runs) -> None:

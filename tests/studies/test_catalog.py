@@ -40,6 +40,8 @@ COUNTS = {
     "gcog-layers": {"smoke": 4 * 2 * 2, "mini": 2 * 2 * 3, "medium": 4 * 2 * 2 * 3, "full": 4 * 4 * 3 * 5},
     "gcog-pool": {"smoke": 2 * 2, "mini": (3 + 2) * 3, "medium": 3 * 3, "full": 2 * 2 * 5 * 6 * 3},
     "gcog-rsa": {"smoke": 6, "mini": 4 * 4, "small": 6 * 3, "medium": 6 * 3, "full": 6 * 5},
+    # Tests × backbones × seeds.
+    "exam-zoo": {"smoke": 7 * 8, "mini": 7 * 8 * 3, "full": 7 * 8 * 5},
     "rules-confounds": {"smoke": 2 * (5 * 2 + 7), "mini": 2 * (5 * 2 + 7) * 3, "full": 2 * (5 * 2 + 7) * 5 * 5 * 5 * 5},
 }
 # The first cell of every scale. A change here changes what a published table was made from: raise the version of what
@@ -71,6 +73,7 @@ FIRST = {
                   "full": "502ffb1559380282"},
     "gcog-rsa": {"smoke": "efe6342caeff659a", "mini": "7e443f16da4095ee", "small": "9af9aa64724d6723",
                  "medium": "95bfaef701db4e76", "full": "a2deffc3570e4d53"},
+    "exam-zoo": {"smoke": "72d3862dc80e8871", "mini": "c9f775da44e04b73", "full": "66e85713344cf1be"},
     "rules-confounds": {"smoke": "bf924f0b42e715f2", "mini": "f1eef2c19926a35c", "full": "f45f0966e8b77734"},
 }
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from faulty import processes, study
-from torch import nn
 
+from unseen.config import Config
 from unseen.engine.checkpoint import unpack
 from unseen.errors import CheckFailed, UsageError
 from unseen.studies.cell import Cell
@@ -147,12 +147,12 @@ def test_a_dead_worker_is_reported_once_and_replaced(executor: Local) -> None:
 
 def test_a_slice_that_the_worker_cannot_read_is_an_error_not_a_wait(executor: Local, tmp_path: Path,
                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
-    """A class of a module that came to the path after the worker had been started."""
-    (tmp_path / "newcomer.py").write_text("from torch import nn\nclass Late(nn.Module):\n    pass\n")
+    """A plug-in's options, of a module that came to the path after the worker had been started."""
+    (tmp_path / "newcomer.py").write_text("from unseen.config import Config\nclass Late(Config):\n    pass\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     from newcomer import Late  # type: ignore[import-not-found]
 
-    executor.submit(Slice(51, cells(), None, 60.0, cls=Late))
+    executor.submit(Slice(51, tuple(replace(cell, model=Late(name="late")) for cell in cells()), None, 60.0))
     (outcome,) = ends(until(executor, lambda events: len(ends(events)) == 1))
     assert isinstance(outcome, Outcome) and "No module named 'newcomer'" in outcome.error
     executor.submit(Slice(52, cells(), None, 60.0))
@@ -161,11 +161,11 @@ def test_a_slice_that_the_worker_cannot_read_is_an_error_not_a_wait(executor: Lo
 
 
 def test_a_class_that_no_other_process_can_import_is_refused(executor: Local) -> None:
-    class Local_(nn.Module):
+    class Local_(Config):
         pass
 
     with pytest.raises(UsageError, match=r"faulty/T1 can't be given to a worker: .*Local_.* use the executor inline"):
-        executor.submit(Slice(61, cells(), None, 60.0, cls=Local_))
+        executor.submit(Slice(61, tuple(replace(cell, model=Local_(name="x")) for cell in cells()), None, 60.0))
     assert executor.next(0.1) is None and executor.stop() == 0
 
 

@@ -142,6 +142,7 @@ import json, sys, types
 from dataclasses import replace
 sys.path.insert(0, sys.argv[1])
 from small import STUDY
+from unseen.config import Config
 from unseen.errors import CheckFailed, UsageError
 from unseen.studies.executors import ray as module
 from unseen.studies.executors.ray import Ray
@@ -182,8 +183,9 @@ said["stopped"] = [[event.ticket, [span.end for span in event.spans.values()], e
                    for event in outcomes(executor, count)]
 
 sys.modules["only_here"] = types.ModuleType("only_here")
-sys.modules["only_here"].Model = type("Model", (), {"__module__": "only_here"})
-executor.submit(Slice(15, slices[0].cells, None, 600.0, cls=sys.modules["only_here"].Model))
+sys.modules["only_here"].Options = type("Options", (Config,), {"__module__": "only_here"})
+missing = replace(slices[0].cells[0], model=sys.modules["only_here"].Options(name="mine"))
+executor.submit(Slice(15, (missing,), None, 600.0))
 try:
     outcomes(executor, 1)
 except CheckFailed as error:

@@ -187,7 +187,7 @@ class Broken(nn.Module):
 def test_a_model_that_cannot_be_tried_stops_nobody(tmp_path: Path) -> None:
     """Its cells will fail one by one, and say why."""
     broken = [replace(cell, model=model_config(Broken)) for cell in cells(seeds=3)]
-    made = Rates.measure(broken, cls=Broken, cache=tmp_path / "rates.json")
+    made = Rates.measure(broken, cache=tmp_path / "rates.json")
     assert made._known == {} and made.seconds(broken[0]) > 0
     assert sorted(c.id for stack in arrange(broken, 2, made) for c in stack) == sorted(c.id for c in broken)
     assert not (tmp_path / "rates.json").exists()
@@ -244,7 +244,7 @@ class Users(nn.Module):
 def test_a_real_probe_gives_a_rate(tmp_path: Path, cls: type[nn.Module] | None) -> None:
     """One real measurement from end to end; every number in it depends on the machine, their signs do not."""
     some = [replace(cell, model=cell.model if cls is None else model_config(cls)) for cell in cells(seeds=2)]
-    made = Rates.measure(some, cache=tmp_path / "rates.json", cls=cls)
+    made = Rates.measure(some, cache=tmp_path / "rates.json")
     (rate,) = made._known.values()
     assert rate.steps.keys() == {1, 2}
     assert min(rate.steps.values()) > 0 and rate.draw > 0

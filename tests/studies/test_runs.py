@@ -258,7 +258,7 @@ class Flat(Mine):
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ({"model": Lacking}, "no input field 'tokens'"),
+    ({"model": Lacking}, "'tokens' is no input of this task"),
     ({"model": Flat}, "prediction has shape"),
     ({"model": Fixed}, "no parameters to train"),
     ({"model": nn.Linear(2, 2)}, "nn.Module class"),

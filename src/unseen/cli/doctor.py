@@ -11,7 +11,14 @@ import typer
 
 from unseen.errors import CheckFailed
 
-EXTRAS = {"report": ("altair", "vl-convert-python"), "parquet": ("pyarrow",)}
+EXTRAS = {
+    "report": ("altair", "vl-convert-python"),
+    "parquet": ("pyarrow",),
+    "ray": ("ray",),
+    "export": ("datasets", "pyarrow"),
+    "tracking": ("tensorboard", "mlflow-skinny", "wandb"),
+    "tune": ("optuna",),
+}
 
 
 def doctor() -> None:

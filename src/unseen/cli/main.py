@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
+from contextlib import suppress
+from pathlib import Path
 
 import typer
 
 from unseen.cli import (
     bench,
+    check,
     claims,
     compare,
     doctor,
+    exam,
+    export,
     merge,
     models,
+    new,
     plan,
     report,
     results,
@@ -21,7 +28,9 @@ from unseen.cli import (
     show,
     studies,
     tasks,
+    track,
     train,
+    tune,
     verify,
 )
 from unseen.errors import CheckFailed, UsageError
@@ -47,20 +56,35 @@ app.command("models")(models.models)
 app.command("studies")(studies.studies)
 app.command("show")(show.show)
 app.command("verify")(verify.verify)
+app.command("export")(export.export)
 app.command("train")(train.train)
 app.command("plan")(plan.plan)
 app.command("run")(run.run)
+app.command("tune")(tune.tune)
+app.command("exam")(exam.exam)
 app.command("results")(results.results)
 app.command("claims")(claims.claims)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("track")(track.track)
 app.command("merge")(merge.merge)
 app.command("bench")(bench.bench)
+app.command("new")(new.new)
+app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
+
+
+def _prepare() -> None:
+    """Let `module:Class` be found in the current directory, after all that is installed; warn in one line."""
+    with suppress(OSError):  # the directory may be gone
+        sys.path.append(str(Path.cwd()))
+    if "--debug" not in sys.argv[1:]:
+        warnings.formatwarning = lambda message, *rest, **more: f"warning: {message}\n"
 
 
 def main() -> None:
     """Run a command. Wrong use ends with 2, a failed check with 1, an interrupt with 130."""
+    _prepare()
     try:
         app()
     except (UsageError, CheckFailed) as error:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unseen.cli.track import HELP
 from unseen.cli.train import seed_numbers
+from unseen.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from unseen.studies.grid import Entry
 
 
 class Executor(StrEnum):
@@ -42,6 +48,7 @@ def run(
     stack: Annotated[int | None, typer.Option(help="Cells trained as one (default: found by a probe).")] = None,
     slice_seconds: Annotated[float, typer.Option(help="Seconds of work between two checkpoints.")] = 60.0,
     device: Annotated[str, typer.Option(help="cpu, or another torch device.")] = "cpu",
+    track: Annotated[list[str] | None, typer.Option(help=HELP)] = None,
 ) -> None:
     """Run a study into a directory. Stop it, kill it, run it again: it goes on, and the table is the same.
 
@@ -54,7 +61,6 @@ def run(
     unseen run my_study.yaml --out runs/mine --executor ray --address auto
     """
     from unseen.api import run as run_study
-    from unseen.errors import CheckFailed
     from unseen.studies.run import Interrupted
     from unseen.studies.study import study as find
 
@@ -64,7 +70,8 @@ def run(
     try:
         run_study(found, out, scale=chosen, seeds=numbers, workers=workers, device=device,
                   executor=executor.value, address=address, keep=weights.value, retry_failed=retry_failed,
-                  discard_damaged=discard_damaged, stack=stack, slice_seconds=slice_seconds)
+                  discard_damaged=discard_damaged, stack=stack, slice_seconds=slice_seconds,
+                  track=track or ())
     except Interrupted as stopped:
         typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None
@@ -76,12 +83,15 @@ def run(
     if deviations:
         typer.echo("\ndeviates from the paper: " + "; ".join(deviations), err=True)
     typer.echo(f"all records: unseen results {out}   verdicts: unseen claims {out}", err=True)
+    check_failures(out, found.entries(chosen, numbers))
 
+
+def check_failures(out: Path, entries: Sequence[Entry]) -> None:
+    """Say so, at the end, if any of these have failed."""
     from unseen.studies.store import Store
 
-    asked = {entry.cell.id for entry in found.entries(chosen, numbers)}
     with Store.read(out) as store:
-        failed = len(asked & set(store.failures().cell))
+        failed = len({entry.cell.id for entry in entries} & set(store.failures().cell))
     if failed:
         raise CheckFailed(f"{failed} cells failed; `unseen results {out} --failures` says why, --retry-failed tries "
                           "them again")

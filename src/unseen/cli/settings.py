@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from unseen.errors import UsageError, nearest
 
@@ -47,9 +48,14 @@ def settings(given: Sequence[str], parts: Mapping[str, type[Config]]) -> dict[st
 
 
 def _option(text: str, kind: Any) -> Any:
-    """A value of an option; where several are asked for, 1,3 is [1, 3] and 5 is [5]."""
+    """A value of an option; where several are asked for, 1,3 is [1, 3] and 5 is [5].
+
+    Not where a word will do (`prior=zipf(1)`), nor where each of the several is itself a list: then it names a file.
+    """
     value = _value(text)
-    several = any(get_origin(one) is tuple for one in (kind, *get_args(kind)))
+    forms = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    several = str not in forms and any(get_origin(one) is tuple and get_origin(get_args(one)[0]) is not tuple
+                                       for one in forms)
     if not several or value is None or isinstance(value, list | dict):
         return value
     return [_value(part.strip()) for part in text.split(",") if part.strip()]

@@ -56,6 +56,8 @@ def show(
     writer = {Format.text: _text, Format.json: _json, Format.html: _html}.get(format)
     if writer is not None:
         write(writer(found, examples, condition), out)
+        if format is Format.text and out is None:
+            typer.echo(f"\n{_page(found)}", err=True)
     elif n > 1 or format is Format.png:
         _write_pictures(found, examples, format, out)
     else:
@@ -71,6 +73,11 @@ def _text(task: Task, examples: Examples, condition: str) -> str:
     return "\n\n".join([head, *(task.describe(examples, i) for i in range(len(examples)))])
 
 
+def _page(task: Task) -> str:
+    """Where more about a task stands."""
+    return f"page: tasks/{task.name} of the documentation (make docs)"
+
+
 def _json(task: Task, examples: Examples, condition: str) -> str:
     return "\n".join(json.dumps(task.record(examples, i)) for i in range(len(examples)))
 
@@ -83,7 +90,7 @@ def _html(task: Task, examples: Examples, condition: str) -> str:
     title = escape(f"{task.name} · {condition}")
     style = "body{font:1rem system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}figure{margin:2rem 0}"
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f"<style>{style}</style></head><body><h1>{title}</h1>{''.join(parts)}</body></html>")
+            f"<style>{style}</style></head><body><h1>{title}</h1>{''.join(parts)}<p>{escape(_page(task))}</p></body></html>")
 
 
 def _write_pictures(task: Task, examples: Examples, format: Format, out: Path | None) -> None:

@@ -19,7 +19,7 @@ from unseen.metrics.error import absolute_error, relative_error
 from unseen.metrics.traces import Trace
 from unseen.tasks.base import Array, Examples, Task
 
-__all__ = ["DRAWING", "Measure", "Origin", "conditions", "evaluate", "examples_drawn", "left_out"]
+__all__ = ["DRAWING", "Measure", "Origin", "conditions", "evaluate", "examples_drawn", "left_out", "why_not"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,11 @@ def evaluate(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
 
 def left_out(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[str]:
     """The analyses asked for that leave no measures here, each with the reason."""
+    return [f"{name} left out: {reason}" for name, reason in why_not(stack, task, evaluation, origin).items()]
+
+
+def why_not(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> dict[str, str]:
+    """Why an analysis that was asked for leaves no measures here, by its name."""
     analyses, covered = _analyses(evaluation), conditions(task, evaluation)
     needs, reasons = _needs(analyses), dict[str, str]()
     kept = predictions(stack, draw(task, covered[0], 1, "test"), task.spec, needs) if needs else {}
@@ -84,7 +89,7 @@ def left_out(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
         if task.name not in analysis.tasks:
             reasons[name] = f"it is about {', '.join(analysis.tasks)}"
     reasons |= {name: drawing.why_not(stack, task, origin) for name, drawing in _drawing(evaluation).items()}
-    return [f"{name} left out: {reason}" for name, reason in reasons.items() if reason]
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def _analyses(evaluation: Evaluation) -> dict[str, Analysis]:

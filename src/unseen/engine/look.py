@@ -19,8 +19,8 @@ from unseen.tasks.rules.task import Rules
 
 __all__ = ["ATTENTION", "Attention", "activation", "attention", "no_activation"]
 
-ATTENTION = ("decoder.attention", "encoder.attention")
-"""The traces that retrieval models keep: the query over the tokens, and the tokens over each other."""
+ATTENTION = {"decoder.attention": ("example", "token"), "encoder.attention": ("example", "head", "token", "token")}
+"""The traces that can be drawn, and their axes: the query over the tokens, and the tokens over each other."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ def activation(stack: Stack, task: Rules, n: int) -> Floats:
 def attention(stack: Stack, task: Task, condition: str | None, n: int) -> Attention:
     """The attention of a stack's first member on the first n test examples of a condition."""
     examples = draw(task, condition or task.validation, n, "test")
-    kept: Mapping[str, Array] = predictions(stack, examples, task.spec, ATTENTION)
-    maps = {name: kept[name][0] for name in ATTENTION if name in kept}
+    kept: Mapping[str, Array] = predictions(stack, examples, task.spec, tuple(ATTENTION))
+    maps = {name: kept[name][0] for name, axes in ATTENTION.items() if name in kept and kept[name][0].ndim == len(axes)}
     kind = task.spec.target.kind
     correct = right(kept["prediction"][0], examples.targets, kind) if kind != "real" else np.full(len(examples), np.nan)
     return Attention(maps, correct, examples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -27,13 +28,14 @@ class Optimiser:
             start = end
         self._torch: torch.optim.Optimizer = _KINDS[recipes[0].optimiser](groups, fused=True)
         self._parts = [group["params"][0] for group in self._torch.param_groups]
-        self._rates, self._warmup = [group["lr"] for group in self._torch.param_groups], recipes[0].warmup
+        self._rates = [group["lr"] for group in self._torch.param_groups]
+        self._warmup, self._decay = recipes[0].warmup, recipes[0].decay
 
     def step(self, gradients: Tensor, step: int) -> None:
         """Clip each member's gradient (a row) by its own norm, then update all members; `step` steps came before."""
         clip_rows(gradients, self._clips)
-        if step <= self._warmup:  # at the last of these the rates are what they stay
-            share = min(1.0, (step + 1) / max(1, self._warmup))
+        if self._decay is not None or step <= self._warmup:  # without decay, the last of these sets what they stay
+            share = rate_share(step, self._warmup, self._decay)
             for group, rate in zip(self._torch.param_groups, self._rates, strict=True):
                 group["lr"] = rate * share
         for part, gradient in zip(self._parts, gradients.split([len(p) for p in self._parts]), strict=True):
@@ -59,6 +61,22 @@ class Optimiser:
             if slots:
                 self._torch.state[part]["step"] = torch.tensor(float(step), device=part.device)
             start = end
+
+
+def rate_share(step: int, warmup: int, decay: int | None) -> float:
+    """The share of the learning rate at a step (from 0): a rise to all of it, then half a cosine down to nothing.
+
+    >>> [rate_share(step, warmup=2, decay=None) for step in (0, 1, 2, 100)]
+    [0.5, 1.0, 1.0, 1.0]
+    >>> [round(rate_share(step, warmup=2, decay=6), 3) for step in (0, 1, 2, 3, 4, 5, 6, 7)]
+    [0.5, 1.0, 1.0, 0.854, 0.5, 0.146, 0.0, 0.0]
+    """
+    if step < warmup:
+        return (step + 1) / warmup
+    if decay is None:
+        return 1.0
+    gone = min(1.0, (step - warmup) / max(1, decay - warmup))
+    return 0.5 * (1.0 + math.cos(math.pi * gone))
 
 
 def clip_rows(gradients: Tensor, clips: Tensor) -> Tensor:

@@ -37,6 +37,9 @@ class Recipe(Config):
     batch: PositiveInt = 100
     clip: PositiveFloat | None = Field(0.5, description="largest global gradient norm of one member")
     warmup: NonNegativeInt = Field(0, description="steps over which the learning rate rises from nearly nothing")
+    decay: PositiveInt | None = Field(None, description="step by which the learning rate has fallen to nothing along "
+                                                        "half a cosine, which begins after the warm-up (None: it "
+                                                        "stays); training may end before, by `steps`")
     batches: Batches = Field("shuffled", description="of a finite set: shuffled in every epoch, the same in batches of "
                                                      "equal lengths, or as given")
     validate_every: PositiveInt = 500

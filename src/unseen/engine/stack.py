@@ -22,6 +22,9 @@ from unseen.models.layers.tape import CountingTape, Tape
 from unseen.randomness import stream
 from unseen.spec import Target
 
+# A foreign module may use an operation that vmap does member by member: no reason to send users to torch's issues.
+torch._C._functorch._set_vmap_fallback_warning_enabled(False)  # type: ignore[attr-defined]
+
 _REFUSAL = RuntimeError
 """What torch raises where vmap can't batch an operation. A real fault is raised again by the member-by-member way."""
 
@@ -118,6 +121,12 @@ class Stack:
         tapes = [Tape(wanted=wanted) for _ in range(len(self))]
         parts = [self._call(*self._views(s), {k: v[s] for k, v in each.items()}, tape) for s, tape in enumerate(tapes)]
         return torch.stack(parts), {k: torch.stack([t.kept[k] for t in tapes]) for k in tapes[0].kept}
+
+    @torch.no_grad()
+    def answer(self, inputs: Mapping[str, Tensor]) -> Any:
+        """What the first member's module returns in evaluation, whatever that is."""
+        self.skeleton.eval()
+        return self._call(*self._views(0), dict(inputs), Tape())
 
     def _predict_together(self, inputs: State, wanted: Sequence[str]) -> tuple[Tensor, State]:
 

@@ -2,7 +2,8 @@
 
 A registered model is a class with a nested `Options` config and the constructor `Model(options, spec)`; its forward is
 `forward(inputs, tape=NO_TAPE)`, where `inputs` is a dict by field name, batch first, and the result is the prediction
-(logits for binary and category targets) in the shape of the spec's target.
+(logits for binary and category targets) in the shape of the spec's target. Any other `nn.Module` class can be used,
+too: see `foreign.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from unseen.registry import Registry
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from unseen.config import Config
 
 MODELS: Registry[Any] = Registry(
@@ -19,7 +22,22 @@ MODELS: Registry[Any] = Registry(
     "unseen.models",
     {
         "lstm": ("unseen.models.backbones.lstm:LSTM", "generic LSTM on any task"),
-        "transformer": ("unseen.models.backbones.transformer:Transformer", "generic Transformer on any task"),
+        "gru": ("unseen.models.backbones.gru:GRU", "generic GRU on any task"),
+        "rnn": ("unseen.models.backbones.rnn:RNN", "generic Elman RNN on any task"),
+        "transformer": (
+            "unseen.models.backbones.transformer:Transformer",
+            "generic Transformer on any task, with five schemes of positions",
+        ),
+        "universal-transformer": (
+            "unseen.models.backbones.universal_transformer:UniversalTransformer",
+            "generic universal Transformer (one shared layer) on any task",
+        ),
+        "ndr": ("unseen.models.backbones.ndr:NDR", "generic Neural Data Router on any task"),
+        "perceiver": ("unseen.models.backbones.perceiver:Perceiver", "generic Perceiver on any task"),
+        "modular": (
+            "unseen.models.backbones.modular:Modular",
+            "generic Transformer with modules for feed-forward on any task, with four gatings",
+        ),
         "retrieval-transformer": (
             "unseen.models.retrieval.transformer:RetrievalTransformer",
             "the retrieval paper's Transformer, with switches for positions, self-attention, embedding dropout",
@@ -74,12 +92,23 @@ MODELS: Registry[Any] = Registry(
 )
 
 
-def options(name: str, **given: Any) -> Config:
-    """The validated options of a registered model.
+BACKBONES = ("lstm", "gru", "rnn", "transformer", "universal-transformer", "ndr", "perceiver", "modular")
+"""The generic models, which read any task."""
+
+
+def options(name: str | type[nn.Module], **given: Any) -> Config:
+    """The validated options of a model: a registered name, a user's class, or `module:Class`.
 
     >>> options("retrieval-transformer", positions="none").options()
     {'name': 'retrieval-transformer', 'positions': 'none'}
     """
-    entry = MODELS.entry(name)
-    found: Config = entry.load().Options.parse({"name": entry.name, **given})
+    from unseen.models.foreign import foreign, named
+
+    if not isinstance(name, str):
+        return foreign(f"{name.__module__}:{name.__qualname__}", name, **given)
+    cls: Any = named(name)
+    own = name if ":" in name else MODELS.entry(name).name
+    if ":" in name or not hasattr(cls, "Options"):  # the second: a plug-in that is built from the spec alone
+        return foreign(own, cls, **given)
+    found: Config = cls.Options.parse({"name": own, **given})
     return found

@@ -9,12 +9,15 @@ from torch import nn
 
 from unseen.config import Config
 from unseen.models import MODELS
+from unseen.models.foreign import ForeignModel, maker
 from unseen.randomness import stream
 from unseen.spec import Spec
 
 
 def build(options: Config, spec: Spec, seed: int = 0) -> nn.Module:
-    """The registered model of these options for this spec, with the parameters of a seed."""
+    """The model of these options for this spec, with the parameters of a seed."""
+    if isinstance(options, ForeignModel):
+        return initialised(maker(options, spec), seed)
     return initialised(lambda: MODELS.load(options.name)(options, spec), seed)
 
 

@@ -23,9 +23,9 @@ def attention_figure(maps: Mapping[str, Array], right: Array, factors: Mapping[s
                      title: str) -> Path:
     """Draw attention maps and write them (.svg, .pdf, .png or .json).
 
-    `maps` has `decoder.attention` (example, token), `encoder.attention` (example, head, token, token), or both; `right`
-    says of each example whether it was answered right, `factors` what it is: its `scenario`, and the `positions` of the
-    queried features.
+    `maps` has `decoder.attention` (example, token), `encoder.attention` (example, head, token, token; of the
+    looking tokens perhaps the last alone), or both; `right` says of each example whether it was answered right,
+    `factors` what it is: its `scenario`, and the `positions` of the queried features.
     """
     path = Path(out)
     check_path(path, PICTURES)
@@ -56,7 +56,7 @@ def decoder_cells(weights: Array, right: Array, factors: Mapping[str, Array]) ->
     scenario = np.asarray(factors.get("scenario", np.full(count, "")))
     letters = np.full((count, tokens), "", object)
     for feature, places in enumerate(np.asarray(factors.get("positions", np.full((count, 0), -1))).T):
-        for example in np.flatnonzero(places >= 0):
+        for example in np.flatnonzero((places >= 0) & (places < tokens)):
             letters[example, places[example]] += ascii_lowercase[feature % 26]
     order = np.argsort(scenario, kind="stable")
     names = np.array([f"{example + 1} {scenario[example]}".strip() for example in range(count)], object)
@@ -84,9 +84,10 @@ def _decoder(alt: Any, cells: pd.DataFrame) -> Any:
 
 
 def _encoder(alt: Any, mean: Floats, head: int | None) -> Any:
-    tokens = len(mean)
-    cells = pd.DataFrame({"from": np.repeat(np.arange(1, tokens + 1), tokens),
-                          "to": np.tile(np.arange(1, tokens + 1), tokens), "weight": mean.ravel().round(4)})
+    rows, tokens = mean.shape
+    first = tokens - rows + 1  # a model may keep the rows of the tokens that are read alone: the last ones
+    cells = pd.DataFrame({"from": np.repeat(np.arange(first, tokens + 1), tokens),
+                          "to": np.tile(np.arange(1, tokens + 1), rows), "weight": mean.ravel().round(4)})
     title = "looks at token" if head is None else f"looks at token (head {head + 1})"
     return alt.Chart(cells).mark_rect().encode(
         x=alt.X("to:O", title=title, axis=_axis(alt)), y=alt.Y("from:O", title="token", axis=_axis(alt)),

@@ -17,12 +17,14 @@ from unseen.errors import CheckFailed, UsageError
 from unseen.report import assets, costs, glossary, theme, verdicts
 from unseen.report.answer import answer
 from unseen.report.design import design
+from unseen.report.exam_scores import is_exam
 from unseen.report.figure import Drawing, Figure
 from unseen.report.figures import figures_of
 from unseen.report.overview import counts, standings
 from unseen.report.runs_table import runs_table
 from unseen.report.save import FORMATS, written
 from unseen.report.source import Source
+from unseen.studies import exam
 from unseen.studies.database import FILE, said_plainly
 from unseen.studies.store import Store
 
@@ -177,6 +179,8 @@ def _config(paper: theme.Paper) -> dict[str, Any]:
 def _question(source: Source) -> str:
     if source.study is not None:
         return source.study.question
+    if is_exam(source):  # a study for each model: not one of the catalogue
+        return exam.QUESTION
     if "study" in source.work:
         return f"{source.name} is not in this release's catalogue, so its question is not known here."
     task, _, model = source.name.partition(" · ")

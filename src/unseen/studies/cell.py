@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
-from types import CodeType, FunctionType
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from unseen.config import Config, canonical, digest
+from unseen.config import Config, canonical
 from unseen.engine.recipe import Evaluation, Recipe
 from unseen.errors import UsageError
-from unseen.models import options
+from unseen.models import MODELS, options
+from unseen.models.foreign import ForeignModel
 from unseen.spec import Spec
 from unseen.tasks.base import Task
 
 if TYPE_CHECKING:  # to describe a cell, or to read one from a store, is not to load torch
     from torch import nn
 
+__all__ = ["PARTS", "Cell", "ForeignModel", "build_model", "difference", "model_config", "words"]
+
 PARTS = ("task", "model", "recipe", "evaluation")
 _TEXTS: dict[tuple[type[Config], str], str] = {}
-
-
-class ForeignModel(Config):
-    """A user's `nn.Module` class, known by its place and what its code does."""
-
-    name: str
-    source: str
 
 
 @dataclass(frozen=True)
@@ -100,49 +94,20 @@ def difference(held: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
 
 
 def model_config(model: str | Config | type[nn.Module]) -> Config:
-    """The config of a registered model (name or options), or of a user's class."""
+    """The config of a model: of a registered name, of options, of a user's class or `module:Class`."""
     if isinstance(model, Config):
+        if not isinstance(model, ForeignModel) and model.name not in MODELS:
+            raise UsageError(f"'{model.name}' is no registered model; give unseen.model(Class, option=…) instead of "
+                             "the class's Options")
         return model
-    if isinstance(model, str):
-        return options(model)
-    from torch import nn
-
-    if not (isinstance(model, type) and issubclass(model, nn.Module)):
-        raise UsageError(f"model = {model!r}: give a registered name, options from unseen.model(…), or an nn.Module "
-                         "class (not an instance: every seed builds its own)")
-    return ForeignModel(name=f"{model.__module__}:{model.__qualname__}", source=digest(_text(model)))
+    if not isinstance(model, str | type):
+        raise UsageError(f"model is a {type(model).__name__}; give a registered name, options from unseen.model(…), an "
+                         "nn.Module class (not an instance: every seed builds its own), or module:Class")
+    return options(model)
 
 
-def _text(cls: type) -> list[str]:
-    """What a class does: its text, or its bytecode where it has none (a notebook), and what its methods enclose."""
-    methods = [f for f in vars(cls).values() if inspect.isfunction(f)]
-    try:
-        text = [inspect.getsource(cls)]
-    except (OSError, TypeError):
-        text = [_constant(f.__code__) for f in methods]
-    return text + [_constant(cell.cell_contents) for f in methods for cell in f.__closure__ or ()]
+def build_model(model: Config, spec: Spec, seed: int) -> nn.Module:
+    """A freshly initialised module of a registered model, or of a user's class, which is imported if need be."""
+    from unseen.models.build import build
 
-
-def _constant(value: object) -> str:
-    """A value as text that is the same in every process."""
-    if isinstance(value, CodeType):
-        return f"{value.co_code.hex()} {value.co_names} {[_constant(c) for c in value.co_consts]}"
-    if isinstance(value, frozenset):
-        return str(sorted(map(repr, value)))
-    return value.__qualname__ if isinstance(value, type | FunctionType) else repr(value)
-
-
-def build_model(model: Config, spec: Spec, seed: int, cls: type[nn.Module] | None = None) -> nn.Module:
-    """A freshly initialised module: a registered one, or one of a user's class, made as `cls(spec)` if it needs an
-    argument and as `cls()` if not."""
-    from unseen.models.build import build, initialised
-
-    if not isinstance(model, ForeignModel):
-        return build(model, spec, seed)
-    if cls is None:
-        raise UsageError(f"'{model.name}' is not a registered model; pass its class")
-    needed = [p.name for p in inspect.signature(cls.__init__).parameters.values()
-              if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
-    if len(needed) > 1:
-        raise UsageError(f"{model.name} needs {', '.join(needed)} to be built; it may need the task's spec, or nothing")
-    return initialised(partial(cls, spec) if needed else cls, seed)
+    return build(model, spec, seed)

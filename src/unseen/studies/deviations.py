@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from unseen.engine.recipe import deviations as recipe_deviations
+from unseen.models.backbones.options import Matched
 from unseen.studies.grid import Entry, Level
 
 Place = frozenset[tuple[str, Level]]
@@ -87,6 +88,8 @@ def _options(found: Sequence[Entry], full: Sequence[Entry], but: Collection[tupl
     """Where task, model, evaluation and data differ from a place of the full study, but for some options; then the
     recipe."""
     mine, other = found[0].cell, full[0].cell
+    if getattr(mine.model, "matched", None) and getattr(other.model, "matched", None):
+        but = {*but, ("model", "width")}  # it follows from what both are matched by, and that is said
     for part, option, value in _parts(found[0]):
         wanted = getattr(getattr(other, part), option, None)
         if value != wanted and (part, option) not in but:
@@ -119,6 +122,8 @@ def _value(value: object) -> str:
     >>> _value((1, 3)), _value(()), _value((("shape", ("a", "b")), ("color", ("red",))))
     ('1, 3', 'none', 'shape × 2, color × 1')
     """
+    if isinstance(value, Matched):
+        return f"by {value.by} to {value.to}"
     if isinstance(value, tuple):
         return ", ".join(f"{one[0]} × {len(one[1])}" if _named_values(one) else str(one) for one in value) or "none"
     return str(value)

@@ -70,7 +70,8 @@ class Fragment:
             if not isinstance(options, Mapping) or not all(isinstance(k, str) for k in options):
                 raise UsageError(f"{_line(self.settings, part)}{self.place}: {part} needs options by name, "
                                  f"got {options!r}")
-            if not isinstance(options.get("name", ""), str):
+            named = str | type if part == "model" else str  # a model may be a user's class
+            if not isinstance(options.get("name", ""), named):
                 raise UsageError(f"{_line(options, 'name')}{self.place}: {part} name = {options['name']!r} is no name")
 
     def where(self, part: str, key: str | None = None) -> str:
@@ -97,7 +98,7 @@ class Parts:
         merged: dict[str, Any] = {}
         for fragment in fragments:
             merged |= fragment.settings.get(part, {})
-        key = (part, repr(sorted(merged.items())))
+        key = (part, repr(sorted({**merged, "name": _unmistakable(merged.get("name"))}.items())))
         if key not in self._built:
             if part in _NAMED and "name" not in merged:
                 raise UsageError(f"no {part} is named: base, or every level of an axis, needs "
@@ -119,6 +120,11 @@ class Parts:
             except UsageError as error:
                 raise UsageError(f"{_all_places('evaluation', fragments)}: evaluation of {error}") from error
         self._conditions_known.add(pair)
+
+
+def _unmistakable(name: Any) -> Any:
+    """A name, or a class that no other is taken for: two of a notebook may be called alike."""
+    return (name.__qualname__, id(name)) if isinstance(name, type) else name
 
 
 def _culprit(part: str, merged: dict[str, Any], fragments: Sequence[Fragment]) -> str:

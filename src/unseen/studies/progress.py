@@ -140,7 +140,8 @@ class Progress:
         if self._steps:
             parts.append(f"{self._steps / seconds:.0f} steps/s")
         if self._done > 0.02 * self._total:  # before that, nobody can tell
-            parts.append(f"about {duration(seconds * (self._total - self._done) / self._done)} left")
+            left = max(0.0, self._total - self._done)  # sums of shares may pass the whole by a hair
+            parts.append(f"about {duration(seconds * left / self._done)} left")
         return ", ".join(parts + ([f"{self._failed} failed"] if self._failed else []))
 
 

@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
-from torch import nn
-
 from unseen.config import Config, digest
 from unseen.engine.evaluate import examples_drawn
 from unseen.engine.lengths import typical
@@ -53,23 +51,22 @@ class Rates:
     Members that stop early or diverge make a run shorter than estimated.
     """
 
-    def __init__(self, known: Mapping[Kind, Rate], cls: type[nn.Module] | None = None) -> None:
-        self._known, self._cls = dict(known), cls
+    def __init__(self, known: Mapping[Kind, Rate]) -> None:
+        self._known = dict(known)
         self._found: dict[Kind, Rate] = {}
 
     @staticmethod
     def measure(cells: Iterable[Cell], *, also: Iterable[Cell] = (), probes: int = 10, seconds: float = 20.0,
-                cache: Path | None = None, cls: type[nn.Module] | None = None, device: str = "cpu",
+                cache: Path | None = None, device: str = "cpu",
                 on_probe: Callable[[str], object] = lambda said: None) -> Rates:
         """Rates for the kinds of step that carry most FLOPs, from the cache or by training some throw-away steps.
 
         At most so many probes and about so many seconds: no probe is begun after that, and each ends its share early.
         `also` are cells to be priced and not run: their kinds get the probes that are left. `cache` is a file
-        (default: `rates.json` in the user's cache directory); `cls` is the class of a model that is not registered.
-        `on_probe` hears what is being measured.
+        (default: `rates.json` in the user's cache directory); `on_probe` hears what is being measured.
         """
         deadline, store = time.monotonic() + seconds, RatesCache(cache, device)
-        work = [_Work(cells, cls), _Work(also, cls)]
+        work = [_Work(cells), _Work(also)]
         chosen: dict[Kind, _Work] = {}
         for part in work:
             chosen |= dict.fromkeys(_choose(part.carried, probes - len(chosen), chosen), part)
@@ -82,14 +79,14 @@ class Rates:
             on_probe(f"probe {i + 1} of {len(missing)}: {kind.model}")
             example, share = chosen[kind].example[kind], left / (len(missing) - i)
             with suppress(Exception):  # a model that can't be tried: its cells will fail, and say why
-                store.add(kind.key, _probe(example, tried[kind], share, device, cls))
+                store.add(kind.key, _probe(example, tried[kind], share, device))
         store.save()
         kinds = {kind for part in work for kind in part.carried}
-        return Rates({kind: store.known[kind.key] for kind in kinds if kind.key in store.known}, cls)
+        return Rates({kind: store.known[kind.key] for kind in kinds if kind.key in store.known})
 
     def size(self, cell: Cell) -> int:
         """How many members of this kind to stack at most."""
-        return best_size(self._rate(kind_of(cell, self._cls)).steps)
+        return best_size(self._rate(kind_of(cell)).steps)
 
     def seconds(self, cell: Cell) -> float:
         """Core seconds of the whole cell, in a stack of the best size."""
@@ -102,7 +99,7 @@ class Rates:
 
     def _stack_seconds(self, cell: Cell, members: int, data_seeds: int) -> float:
         task, recipe = cell.task, cell.recipe
-        rate = self._rate(kind_of(cell, self._cls))
+        rate = self._rate(kind_of(cell))
         step = rate.step(members)
         validated = _drawn(task, task.validation, recipe.validation_examples)
         evaluated = SELECTIONS * examples_drawn(task, cell.evaluation)
@@ -131,26 +128,26 @@ class Rates:
 class _Work:
     """Cells by kind: the FLOPs each kind carries, the largest stack it allows, and one cell of it."""
 
-    def __init__(self, cells: Iterable[Cell], cls: type[nn.Module] | None) -> None:
+    def __init__(self, cells: Iterable[Cell]) -> None:
         self.carried, self.most, self.example = dict[Kind, float](), dict[Kind, int](), dict[Kind, Cell]()
         shapes = Counter[str]()
         for cell in cells:
-            kind, own = kind_of(cell, cls), shape(cell)
+            kind, own = kind_of(cell), shape(cell)
             shapes[own] += 1
             self.carried[kind] = self.carried.get(kind, 0.0) + kind.flops * cell.recipe.steps
             self.most[kind] = max(self.most.get(kind, 0), shapes[own])
             self.example.setdefault(kind, cell)
 
 
-_KINDS: dict[tuple[type[Config], str, Spec, int, type[nn.Module] | None], Kind] = {}
+_KINDS: dict[tuple[type[Config], str, Spec, int], Kind] = {}
 
 
-def kind_of(cell: Cell, cls: type[nn.Module] | None = None) -> Kind:
+def kind_of(cell: Cell) -> Kind:
     """The kind of a cell's steps, made once for each."""
     spec, batch = typical(cell.task, cell.recipe.batches == "lengths"), cell.recipe.batch
-    key = (type(cell.model), cell.model.model_dump_json(), spec, batch, cls)
+    key = (type(cell.model), cell.model.model_dump_json(), spec, batch)
     if key not in _KINDS:
-        _KINDS[key] = Kind(digest([cell.model.identity(), asdict(spec), batch]), cell.model.name, cost(cell, cls).flops)
+        _KINDS[key] = Kind(digest([cell.model.identity(), asdict(spec), batch]), cell.model.name, cost(cell).flops)
     return _KINDS[key]
 
 
@@ -174,8 +171,8 @@ def _choose(carried: Mapping[Kind, float], count: int, probed: Iterable[Kind] = 
     return chosen
 
 
-def _probe(cell: Cell, tried: Sequence[int], seconds: float, device: str, cls: type[nn.Module] | None) -> Rate:
-    times = time_sizes(job([cell], device, cls), tried, seconds)
+def _probe(cell: Cell, tried: Sequence[int], seconds: float, device: str) -> Rate:
+    times = time_sizes(job([cell], device), tried, seconds)
     return Rate(times, _draw_seconds(cell.task), max(tried))
 
 

@@ -11,8 +11,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from torch import nn
-
 from unseen.engine.checkpoint import unpack
 from unseen.errors import CheckFailed, UsageError, nearest
 from unseen.studies.cell import Cell
@@ -20,6 +18,7 @@ from unseen.studies.executors import Death, Executor, cores
 from unseen.studies.plan import arrange
 from unseen.studies.progress import Progress, Style
 from unseen.studies.rates import Rates
+from unseen.studies.sinks.follow import follow
 from unseen.studies.slice import KEEP, Keep, Outcome, Slice, Tick, alone, stack_name
 from unseen.studies.store import Store
 from unseen.studies.study import Entry
@@ -44,7 +43,7 @@ class Settings:
     progress: Style = "auto"
     retry_failed: bool = False
     discard_damaged: bool = False
-    cls: type[nn.Module] | None = None
+    track: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, known in (("executor", EXECUTORS), ("keep", KEEP)):
@@ -68,6 +67,11 @@ class Interrupted(KeyboardInterrupt):
 def run_entries(entries: Sequence[Entry], store: Store, settings: Settings, title: str, scale: str = "") -> None:
     """Train every one of these cells that the store has not ended; those that were begun go on as they are."""
     store.add(entries, scale)
+    with follow(store.path, settings.track):
+        _run_entries(entries, store, settings, title)
+
+
+def _run_entries(entries: Sequence[Entry], store: Store, settings: Settings, title: str) -> None:
     store.check("curves", "records")
     _check_checkpoints(store, settings)
     if settings.retry_failed:
@@ -85,7 +89,7 @@ def run_entries(entries: Sequence[Entry], store: Store, settings: Settings, titl
                 raise Interrupted(store)
             progress.say(said)
 
-        rates = Rates.measure(pending, cls=settings.cls, device=settings.device, on_probe=on_probe)
+        rates = Rates.measure(pending, device=settings.device, on_probe=on_probe)
         progress.price = {c.id: rates.seconds(c) / c.recipe.steps for c in pending}
         with closing(_executor(settings, len(pending), stopping, progress.tick)) as executor:
             stacks = arrange(rest, executor.workers, rates, settings.size)
@@ -139,7 +143,7 @@ class _Runner:
         given = self._settings
         self._progress.start(self._tickets, stack.cells)
         self._executor.submit(Slice(self._tickets, stack.cells, stack.checkpoint, given.slice_seconds, given.keep,
-                                    given.device, given.cls))
+                                    given.device))
 
     def _hear(self, seconds: float, go_on: bool = True) -> bool:
         """Wait for what happens next and deal with it; whether a slice has come to its end."""

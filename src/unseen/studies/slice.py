@@ -23,6 +23,7 @@ from unseen.engine.threads import one_thread
 from unseen.engine.train import Job, Member, Point, Trainer
 from unseen.metrics.learning import still_learning
 from unseen.studies.cell import Cell, build_model
+from unseen.studies.fit import Fits
 from unseen.studies.provenance import provenance
 from unseen.tasks.base import Task
 
@@ -41,7 +42,6 @@ class Slice:
     seconds: float
     keep: Keep = "none"
     device: str = "cpu"
-    cls: type[nn.Module] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._kept: tuple[str, Trainer] | None = None
+        self._fits = Fits()
 
     def do(self, slice: Slice, on_tick: Callable[[Tick], bool] = lambda tick: False) -> Outcome:
         """The outcome of a slice. `on_tick` hears of every step, and ends the slice after it by answering True."""
@@ -112,6 +113,7 @@ class Worker:
             return Outcome(slice.ticket, error=traceback.format_exc())
 
     def _do(self, slice: Slice, on_tick: Callable[[Tick], bool]) -> Outcome:
+        odd = self._fits.check(slice.cells[0], slice.device)
         trainer = self._trainer(slice)
         before = {key: (_reached(trainer, key), p.seconds, p.cpu_seconds) for key, p in trainer.progress.items()}
 
@@ -125,7 +127,7 @@ class Worker:
                  for key, p in trainer.progress.items() for step, seconds, cpu_seconds in [before[key]]
                  if _reached(trainer, key) > step}
         if trainer.done:
-            return Outcome(slice.ticket, None, points, spans, _finish(trainer, slice.keep))
+            return Outcome(slice.ticket, None, points, spans, _finish(trainer, odd, slice.keep))
         checkpoint = pack(trainer.save())
         self._kept = (hashlib.sha256(checkpoint).hexdigest(), trainer)
         return Outcome(slice.ticket, checkpoint, points, spans, {})
@@ -133,18 +135,18 @@ class Worker:
     def _trainer(self, slice: Slice) -> Trainer:
         kept, self._kept = self._kept, None
         if slice.checkpoint is None:
-            return Trainer(job(slice.cells, slice.device, slice.cls))
+            return Trainer(job(slice.cells, slice.device))
         if kept is not None and kept[0] == hashlib.sha256(slice.checkpoint).hexdigest():
             return kept[1]
-        return Trainer(job(slice.cells, slice.device, slice.cls), unpack("a checkpoint", slice.checkpoint))
+        return Trainer(job(slice.cells, slice.device), unpack("a checkpoint", slice.checkpoint))
 
 
-def job(cells: Sequence[Cell], device: str = "cpu", cls: type[nn.Module] | None = None) -> Job:
+def job(cells: Sequence[Cell], device: str = "cpu") -> Job:
     """Cells of equal shape as the engine's job."""
     first = cells[0]
     members = tuple(Member(c.id, c.seed, c.data_seed, c.recipe, c.task) for c in cells)
     spec = first.task.spec
-    return Job(first.task, lambda seed: build_model(first.model, spec, seed, cls), members, first.evaluation, device)
+    return Job(first.task, lambda seed: build_model(first.model, spec, seed), members, first.evaluation, device)
 
 
 def stack_name(cells: Sequence[str]) -> str:
@@ -164,14 +166,15 @@ def _reached(trainer: Trainer, key: str) -> int:
     return trainer.step if progress.ending == "running" else progress.step
 
 
-def _finish(trainer: Trainer, keep: Keep) -> dict[str, Finished]:
-    """Evaluate the last and the best weights of every member, and gather what each leaves behind."""
+def _finish(trainer: Trainer, odd: Sequence[str], keep: Keep) -> dict[str, Finished]:
+    """Evaluate the last and the best weights of every member, and gather what each leaves behind; `odd` is to be noted
+    of all."""
     states = {"last": trainer.last, "best": trainer.best}
     with one_thread():
         measures = {rule: _measure(trainer, named) for rule, named in states.items()}
         missing = left_out(trainer.stack, trainer.job.task, trainer.job.evaluation,
                            _origin(trainer, trainer.job.members))
-    note = "; ".join(filter(None, [trainer.stack.note, *missing]))
+    note = "; ".join(filter(None, [trainer.stack.note, *odd, *missing]))
     return {
         key: Finished(
             status=ended.ending, step=ended.step, best_step=ended.best_step,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import torch
@@ -15,13 +15,10 @@ from unseen.errors import UsageError
 from unseen.models.gcog.ends import Head
 from unseen.models.gcog.streams import columns, read
 from unseen.models.gcog.tokens import at_end
-from unseen.models.layers.activation import sigmoid
 from unseen.models.layers.linear import affine
+from unseen.models.layers.steps import Activation, Step, elman, gated
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.spec import Spec
-
-Step = Callable[[Tensor, Tensor, Tensor | None], Tensor]
-"""From what inputs and state say, (B, gates · width) each, and the state, None for zeros, to the new state."""
 
 
 class RecurrentOptions(Config):
@@ -77,14 +74,6 @@ class Recurrent(nn.Module):
         return logits
 
 
-def _gated(given: Tensor, from_state: Tensor, before: Tensor | None) -> Tensor:
-    """The GRU: n = tanh(a + r · b), and the new state is (1 − z) n + z h."""
-    width = given.shape[-1] // 3
-    reset, keep = sigmoid(given[..., : 2 * width] + from_state[..., : 2 * width]).chunk(2, -1)
-    new = (given[..., 2 * width :] + reset * from_state[..., 2 * width :]).tanh()
-    return new - keep * new if before is None else new + keep * (before - new)
-
-
 class GcogRNN(Recurrent):
     """The Elman network: h = activation(inputs + W h)."""
 
@@ -92,11 +81,10 @@ class GcogRNN(Recurrent):
         """The released activation is ReLU, the paper's text says tanh."""
 
         name: Literal["gcog-rnn"] = "gcog-rnn"
-        activation: Literal["relu", "tanh"] = "relu"
+        activation: Activation = "relu"
 
     def __init__(self, options: Options, spec: Spec) -> None:
-        activation = {"relu": torch.relu, "tanh": torch.tanh}[options.activation]
-        super().__init__(options, spec, 1, lambda given, from_state, _: activation(given + from_state))
+        super().__init__(options, spec, 1, elman(options.activation))
 
 
 class GcogGRU(Recurrent):
@@ -108,4 +96,4 @@ class GcogGRU(Recurrent):
         name: Literal["gcog-gru"] = "gcog-gru"
 
     def __init__(self, options: Options, spec: Spec) -> None:
-        super().__init__(options, spec, 3, _gated)
+        super().__init__(options, spec, 3, gated)

@@ -60,7 +60,15 @@ def project(x: Tensor, input: Linear, heads: int, rows: slice = ALL) -> tuple[Te
         # Contiguous: a product with a strided part of the tokens would copy the weight for every example.
         query = affine(x[:, rows].contiguous(), query_weight, query_bias)
         key, value = affine(x, other_weight, other_bias).chunk(2, -1)
-    return _heads(query, heads), _heads(key, heads), _heads(value, heads)
+    return by_head(query, heads), by_head(key, heads), by_head(value, heads)
+
+
+def by_head(x: Tensor, heads: int) -> Tensor:
+    """(B, T, width) → (B, heads, T, width / heads)."""
+    split = x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
+    # A product copies this if there are several members or examples, and takes it as it is (and may round
+    # differently) if there is only one. So copy always; with one head it is never copied.
+    return split if heads == 1 else split.contiguous()
 
 
 def merge(mixed: Tensor) -> Tensor:
@@ -138,11 +146,3 @@ class Attention(nn.Module):
         if self.rotary:
             query, key = rotate(query, query_places), rotate(key, key_places)
         return query @ key.transpose(-1, -2)
-
-
-def _heads(x: Tensor, heads: int) -> Tensor:
-    """(B, T, width) → (B, heads, T, width / heads)."""
-    split = x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
-    # A product copies this if there are several members or examples, and takes it as it is (and may round
-    # differently) if there is only one. So copy always; with one head it is never copied.
-    return split if heads == 1 else split.contiguous()

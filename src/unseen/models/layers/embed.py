@@ -39,7 +39,7 @@ class Embed(nn.Module):
     extra tokens at −1.
     """
 
-    def __init__(self, spec: Spec, width: int, positions: Scheme = "none") -> None:
+    def __init__(self, spec: Spec, width: int, positions: Scheme = "none", places: int | None = None) -> None:
         super().__init__()
         self.spec = spec
         streams: list[str | None] = [s.name for s in spec.streams]
@@ -49,7 +49,7 @@ class Embed(nn.Module):
             if all(f.kind == "mask" for f in spec.along(stream)):
                 raise UsageError(f"stream '{stream}' has no field to embed; give it one, or leave it out of the spec")
         self.fields = nn.ModuleDict({f.name: _embedding(f, width) for f in spec.inputs if f.kind != "mask"})
-        self.positions = nn.ModuleDict({s.name: AddedPositions(s, width, positions) for s in spec.streams})
+        self.positions = nn.ModuleDict({s.name: AddedPositions(s, width, positions, places) for s in spec.streams})
         self.vectors = nn.Parameter(torch.empty(len(self.order), width).normal_(std=0.02))
         self.read = None if spec.target.along else nn.Parameter(torch.empty(width).normal_(std=0.02))
 

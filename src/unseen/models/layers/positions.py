@@ -52,16 +52,21 @@ class AddedPositions(nn.Module):
     """What a scheme adds to the tokens of one stream: (T, width), or None.
 
     A set has no positions. A grid has a row and a column code, also under `rotary` and `relative`, which see
-    places in one dimension only; whatever lies past its cells has none.
+    places in one dimension only; whatever lies past its cells has none. `learned` positions are for so many `places` of
+    a sequence, by default as many as it has in the spec; those never met in training stay as they were drawn.
     """
 
-    def __init__(self, stream: Stream, width: int, scheme: Scheme) -> None:
+    def __init__(self, stream: Stream, width: int, scheme: Scheme, places: int | None = None) -> None:
         super().__init__()
         self.stream, self.width = stream, width
         grid, between_tokens = isinstance(stream.order, Grid), scheme in ("rotary", "relative")
+        self.places = stream.length if grid or places is None else places
         self.scheme = "none" if stream.order == "set" else "sinusoidal" if between_tokens and grid else scheme
         if self.scheme == "learned":
-            sizes = (stream.order.rows, stream.order.columns) if isinstance(stream.order, Grid) else (stream.length,)
+            if self.places < stream.length:
+                raise UsageError(f"positions 'learned' for {self.places} places: stream '{stream.name}' has "
+                                 f"{stream.length}; choose more places")
+            sizes = (stream.order.rows, stream.order.columns) if isinstance(stream.order, Grid) else (self.places,)
             self.tables = nn.ParameterList([nn.init.normal_(torch.empty(n, width), std=0.02) for n in sizes])
 
     def forward(self, length: int, like: Tensor) -> Tensor | None:
@@ -72,10 +77,10 @@ class AddedPositions(nn.Module):
             return sinusoids(length, self.width, like.dtype, like.device)
         if self.scheme != "learned":
             return None
-        if length > self.stream.length:
+        if length > self.places:
             raise UsageError(
-                f"positions 'learned' know {self.stream.length} places of stream '{self.stream.name}', {length} "
-                "arrived; for other lengths choose sinusoidal, rotary, relative or none"
+                f"positions 'learned' know {self.places} places of stream '{self.stream.name}', {length} arrived; for "
+                "other lengths choose more places, or positions sinusoidal, rotary, relative or none"
             )
         if not isinstance(order, Grid):
             table: Tensor = self.tables[0][:length]

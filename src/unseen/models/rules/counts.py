@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from unseen.errors import UsageError, nearest
-from unseen.models.rules.gating import Gating
+from unseen.models.layers.gating import Gating
 from unseen.models.rules.widths import (
     GATES,
     Cell,

@@ -12,13 +12,14 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from unseen.models.layers.constants import constant
+from unseen.models.layers.gating import Gate, RuleTable
 from unseen.models.layers.linear import Linear, affine
 from unseen.models.layers.mixture import Mixture
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.models.rules.attention import look
 from unseen.models.rules.counts import MHASizes
 from unseen.models.rules.ends import Decoder, TokenEncoder, read
-from unseen.models.rules.gating import Gate, GatingOptions, RuleTable
+from unseen.models.rules.gating import GatingOptions
 from unseen.spec import Spec
 
 
@@ -54,7 +55,7 @@ class RulesMHA(nn.Module):
         self.project = Linear(sizes.encoded, (3 * sizes.heads + 1) * sizes.modules * sizes.head)
         scored = options.gating == "joint"
         self.core = Mixture(sizes.modules, seen, sizes.inner, width, shared=False, scored=scored)
-        self.gate = Gate(options, rules, sizes.modules)
+        self.gate = Gate(options.gating, rules, sizes.modules, options.partition)
         self.scorer = RuleTable(rules, sizes.gate, sizes.modules) if options.gating == "operation" else None
         self.decoder = Decoder(width, width, spec.target.width)
 

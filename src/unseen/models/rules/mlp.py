@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from unseen.models.layers.gating import Gate, RuleTable
 from unseen.models.layers.linear import Linear
 from unseen.models.layers.mixture import Mixture
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.models.rules.counts import MLPSizes
 from unseen.models.rules.ends import Decoder, read
-from unseen.models.rules.gating import Gate, GatingOptions, RuleTable
+from unseen.models.rules.gating import GatingOptions
 from unseen.spec import Spec
 
 
@@ -42,7 +43,7 @@ class RulesMLP(nn.Module):
         self.rule = RuleTable(rules, width, width)
         scored = options.gating == "joint"
         self.core = Mixture(sizes.modules, inputs, sizes.inner, sizes.core, shared=True, scored=scored)
-        self.gate = Gate(options, rules, sizes.modules)
+        self.gate = Gate(options.gating, rules, sizes.modules, options.partition)
         self.scorer = Linear(width, sizes.modules) if options.gating == "operation" else None
         self.decoder = Decoder(sizes.core, width, spec.target.width)
 

@@ -10,10 +10,11 @@ import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
+from unseen.models.layers.gating import Gate, RuleTable
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.models.rules.counts import RNNSizes
 from unseen.models.rules.ends import Decoder, TokenEncoder, read
-from unseen.models.rules.gating import Gate, GatingOptions, RuleTable
+from unseen.models.rules.gating import GatingOptions
 from unseen.models.rules.unroll import unroll
 from unseen.models.rules.widths import GATES, Cell, State
 from unseen.spec import Spec
@@ -58,7 +59,7 @@ class RulesRNN(nn.Module):
         biases = 2 if alone else int(options.bias)
         self.bias = _uniform(state, biases, *gates) if biases else None
         self.score = _uniform(2 * gates[0] * state, 2, *gates) if options.gating == "joint" else None
-        self.gate = Gate(options, rules, modules)
+        self.gate = Gate(options.gating, rules, modules, options.partition)
         self.scorer = RuleTable(rules, state, modules, bias=False) if options.gating == "operation" else None
         self.decoder = Decoder(state, state, spec.target.width)
 

@@ -9,7 +9,8 @@ from unseen.errors import UsageError, nearest
 from unseen.report.figure import Figure
 from unseen.report.source import Source
 
-MODULES = {"": "ours", "rules": "rules", "ctl": "ctl", "gcog": "gcog", "retrieval": "retrieval"}
+MODULES = {"": "ours", "rules": "rules", "ctl": "ctl", "gcog": "gcog", "retrieval": "retrieval",
+           "exam": "exam"}
 """Where the figures of a family are; '' for those of any study. Each module has a tuple `FIGURES`."""
 
 
@@ -20,7 +21,9 @@ def figures(families: Iterable[str] = tuple(MODULES)) -> list[Figure]:
 
 
 def figures_of(source: Source) -> list[Figure]:
-    """The figures that may have something to draw in a store."""
+    """The figures that may have something to draw in a store. The worlds of an exam are too small for the papers'."""
+    if source.name.partition("@")[0] in ("exam", "exam-zoo"):
+        return figures({"", "exam"})
     return figures({"", *(name.split("/")[0] for name in source.runs["task"])})
 
 

@@ -30,5 +30,6 @@ STUDIES: Registry[Study] = Registry(
         "gcog-pool": (f"{_HERE}.gcog_pool:STUDY", "does a fixed pool of questions keep models from fresh ones?"),
         "gcog-rsa": (f"{_HERE}.gcog_rsa:STUDY", "does training bring states closer to the stimulus or the answer?"),
         "retrieval-noise": (f"{_HERE}.retrieval_noise:STUDY", "do positions help, or the dropout that goes with them?"),
+        "exam-zoo": (f"{_HERE}.exam_zoo:STUDY", "which architecture has which ability, on a battery of all families"),
     },
 )

@@ -1,4 +1,4 @@
-"""`gcog-pool`: is it the fixed pool of training questions that keeps models from answering fresh ones (spec 6.4)?
+"""`gcog-pool`: is it the fixed pool of training questions that keeps models from answering fresh ones?
 
     unseen run gcog-pool --scale mini --out pool
 

@@ -41,8 +41,9 @@ class Alternating(Systematic):
     instance: ClassVar[frozenset[str]] = frozenset({"task_seed"})
 
     name: Literal["ctl/A", "ctl/R"]
-    groups: Several = 2
-    test_skips: tuple[int, ...] | None = None
+    groups: Several = Option(2, description="into how many groups the functions are divided")
+    test_skips: tuple[int, ...] | None = Option(
+        None, description="how many groups on a test chain may go; None: all that training does not")
 
     @model_validator(mode="after")
     def _skips_fit(self) -> Self:
@@ -79,12 +80,13 @@ class Staged(Systematic):
     """
 
     name: Literal["ctl/S"]
-    bridge: Annotated[int, Option(ge=0)] = 4
-    shared: Annotated[int, Option(ge=0)] = 2
-    paths: Several = 2
-    stages: Several = 2
+    bridge: int = Option(4, ge=0, description="functions of the bridge (the paper's o)")
+    shared: int = Option(
+        2, ge=0, description="symbols at which every path may enter a function of the bridge (the paper's k)")
+    paths: Several = Option(2, description="how many paths there are")
+    stages: Several = Option(2, description="functions of a block, one per stage")
     bridge_stage: Several | None = Option(None, description="the stage that the bridge stands in for; None: the last")
-    symbol_cut: Cut = "ascending"
+    symbol_cut: Cut = Option("ascending", description="how the symbols that are not shared are divided among the paths")
 
     @model_validator(mode="after")
     def _bridge_fits(self) -> Self:
@@ -130,7 +132,8 @@ class FromGraph(Systematic):
     """
 
     name: Literal["ctl/graph"]
-    graph: Graph = Graph.model_validate(EXAMPLE)
+    graph: Graph = Option(
+        Graph.model_validate(EXAMPLE), description="the sampling graph, or the path of a JSON file with one")
 
     @field_validator("graph", mode="before")
     @classmethod

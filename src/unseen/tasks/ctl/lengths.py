@@ -76,12 +76,15 @@ class Lengths(Lookup):
     instance: ClassVar[frozenset[str]] = frozenset({"task_seed"})
 
     name: Literal["ctl/lengths"]
-    generator: Literal["ndr", "dubois"] = "ndr"
-    composed: Count | None = None
-    max_length: Annotated[int, Option(ge=2)] | None = None
-    longer: tuple[tuple[int, int], ...] | None = None
-    train_size: Count | None = None
-    iid_size: Count | None = None
+    generator: Literal["ndr", "dubois"] = Option(
+        "ndr", description="that of the neural data router, or that of Dubois and others")
+    composed: Count | None = Option(None, description="tables that are composed; None: as the generator says")
+    max_length: Annotated[int, Option(ge=2)] | None = Option(
+        None, description="tables of the longest training chains; None: as the generator says")
+    longer: tuple[tuple[int, int], ...] | None = Option(
+        None, description="ranges of longer chains to test; None: as the generator says")
+    train_size: Count | None = Option(None, description="compositions in the training set; None: as the generator says")
+    iid_size: Count | None = Option(None, description="examples of each IID set; None: as the generator says")
 
     @model_validator(mode="after")
     def _longer_is_longer(self) -> Self:

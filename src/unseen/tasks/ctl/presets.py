@@ -16,7 +16,8 @@ class Preset:
     """How the training set is made where the presets disagree.
 
     - `sampling`: step by step as the code does, or uniform over examples (they differ in S alone);
-    - `include`: which short examples are always in training, `include_staged`: the same for S;
+    - `include`: which short examples are always in training;
+    - `include_staged`: the same for S;
     - `counted`: whether these count in the size of the training set, or come on top, repeats kept;
     - `disjoint`: whether IID examples are kept out of the whole training set, or only of its drawn part;
     - `estimate`: whether lengths are shared out by the code's estimate of how many examples exist, or exactly.

@@ -27,23 +27,30 @@ from unseen.tasks.ctl.world import World, share_out, validated
 
 
 class Systematic(Lookup):
-    """A lookup task with a sampling graph.
+    """A sampling graph says which group of functions may follow which: in training, in testing, or in both.
+
+    All functions are well known from training; what is new in a test example is a transition between groups.
 
     The training set has `train_size` examples of `min_length` … `max_length` functions, among them (or, in the released
     preset, besides them) what is always included; no more than half of the examples of any length are drawn. With
     `longer_length`, both languages are also tested on chains longer than those of training.
     """
 
-    functions: Count = 32
-    min_length: Count = 2
-    max_length: Count = 6
-    longer_length: Count | None = None
-    always_include: Include | None = Option(None, description="None: as the preset says")
-    disjoint: bool | None = Option(None, description="IID apart from all of training; None: as the preset says")
-    train_size: Count = 300_000
-    iid_size: Count = 1_000
-    ood_size: Count = 1_000
-    on_shortage: Literal["error", "take_all"] = "error"
+    functions: Count = Option(32, description="how many functions there are in all groups")
+    min_length: Count = Option(2, description="functions of the shortest chains")
+    max_length: Count = Option(6, description="functions of the longest training chains")
+    longer_length: Count | None = Option(
+        None, description="also tests chains of up to so many functions; None: does not")
+    always_include: Include | None = Option(
+        None, description="short examples that are always in training; None: as the preset says")
+    disjoint: bool | None = Option(
+        None, description="IID examples are kept out of all of training, what is always included, too; None: as the "
+                          "preset says")
+    train_size: Count = Option(300_000, description="examples of the training set")
+    iid_size: Count = Option(1_000, description="examples of each IID set")
+    ood_size: Count = Option(1_000, description="examples of every set of walks out of distribution")
+    on_shortage: Literal["error", "take_all"] = Option(
+        "error", description="where a language has too few examples: stop, or take all there are")
 
     def group_sizes(self) -> Mapping[str, int | Sequence[str]]:
         """The groups by size, or as lists of functions."""

@@ -47,13 +47,18 @@ class Lookup(Task):
     report_by: ClassVar[tuple[str, ...]] = ("length",)
     readings: ClassVar[frozenset[str]] = frozenset({"order"})
 
-    preset: PresetName = "clean"
-    symbols: Annotated[int, Option(ge=2)] = 8
-    bijective: bool = True
-    order: Order = "backward"
-    sampling: Sampling | None = Option(None, description="None: as the preset says")
-    task_seed: Annotated[int, Option(ge=0)] = 0
-    world: World | None = None
+    preset: PresetName = Option(
+        "clean", description="sound data, data as the published code makes them, or data as the paper describes them")
+    symbols: int = Option(8, ge=2, description="how many symbols the tables are over")
+    bijective: bool = Option(True, description="every table is a permutation of the symbols")
+    order: Order = Option(
+        "backward", description="functions before the symbol, the outermost first, or the symbol first")
+    sampling: Sampling | None = Option(
+        None, description="examples are drawn step by step along the graph, or all with the same probability; None: "
+                          "as the preset says")
+    task_seed: int = Option(0, ge=0, description="draws the world: tables, groups, symbol sets")
+    world: World | None = Option(
+        None, description="a world of your own, or the path of a JSON file with one; None: drawn")
 
     def complete(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """A world from a file with what its task knows: the sampling graph, where the file has none."""

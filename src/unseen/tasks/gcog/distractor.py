@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from pydantic import Field as Option
+
 from unseen.tasks.base import Condition
 from unseen.tasks.gcog.task import IID, TRAIN, Count, Gcog, Setting
 
@@ -13,13 +15,11 @@ _SHIFT = "nothing is unseen, only their number shifts"
 
 
 class Distractor(Gcog):
-    """Single operators among 1 … 5 distractors; tested among more, up to 40 and beyond.
-
-    Of `ood_distractors` those count that are more than in training.
-    """
+    """Single operators among 1 … 5 distractors; tested among more, up to 40 and beyond."""
 
     name: Literal["gcog/distractor"] = "gcog/distractor"
-    ood_distractors: tuple[Count, ...] = (10, 20, 30, 40)
+    ood_distractors: tuple[Count, ...] = Option(
+        (10, 20, 30, 40), description="how many there are in the tests; those count that are more than in training")
 
     def _settings(self) -> Sequence[Setting]:
         low, high = self._distractors

@@ -15,7 +15,8 @@ SplitName = Literal["clean", "released", "released-minus-leak"]
 class Preset:
     """What differs between the presets besides their generators.
 
-    - `distractors`: how many are asked for, and `mixed_distractors` where depths are mixed;
+    - `distractors`: how many are asked for;
+    - `mixed_distractors`: the same where depths are mixed;
     - `two_objects`: how often a parity operator of a tree is about two objects;
     - `split`: how operators and objects are divided;
     - `masked`: whether padding is marked, or only zeros;

@@ -18,8 +18,8 @@ class Productive(Gcog):
     """Trees of some depths, equally frequent; tested on deeper ones, as long as the grid has cells for them."""
 
     name: Literal["gcog/productive"] = "gcog/productive"
-    train_depths: tuple[Depth, ...] = (1, 3)
-    depths: tuple[Depth, ...] = (1, 3, 5, 7)
+    train_depths: tuple[Depth, ...] = Option((1, 3), description="depths of the training questions, equally frequent")
+    depths: tuple[Depth, ...] = Option((1, 3, 5, 7), description="depths that are tested")
 
     @field_validator("train_depths", "depths", mode="before")
     @classmethod

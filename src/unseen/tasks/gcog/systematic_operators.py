@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, Self
 
+from pydantic import Field as Option
 from pydantic import model_validator
 
 from unseen.tasks.base import Artefact, Condition
@@ -19,12 +20,14 @@ from unseen.tasks.gcog.task import IID, Gcog, Setting, check_standard
 class SystematicOperators(Gcog):
     """Single operators, each trained with some objects and tested with others.
 
-    `split` says how objects are divided: clean and released-minus-leak share no combination of operator and object
-    between training and test; released, the published one, shares half of them.
+    In the `split` clean every colour and every letter is trained with every operator that names both, but only in half
+    of their combinations. Like released-minus-leak it shares no combination of operator and object between training and
+    test; released, the published one, shares half of them.
     """
 
     name: Literal["gcog/systematic-operators"] = "gcog/systematic-operators"
-    split: SplitName | None = None
+    split: SplitName | None = Option(
+        None, description="how objects are divided among training and test; None: as the preset says")
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:

@@ -13,7 +13,12 @@ from unseen.tasks.gcog.task import IID, Gcog, Setting, check_standard
 
 
 class SystematicTrees(Gcog):
-    """Single operators and trees of three, of which some triples are never trained."""
+    """Single operators and trees of three, in which a boolean one chooses one of two others; some are never trained.
+
+    In training the booleans Exist, SumEven and ProductEven choose between questions of one group (SumEven, ProductEven,
+    GetColor, GetShape), SumOdd and ProductOdd between those of another (Exist, SumOdd, ProductOdd, GetLocation). Tests
+    exchange the two groups, or take one question from each.
+    """
 
     name: Literal["gcog/systematic-trees"] = "gcog/systematic-trees"
 

@@ -55,25 +55,17 @@ class Setting:
 
 
 class Gcog(Task):
-    """A question about objects on a grid; the answer is one of 138 classes.
+    """A question about objects on a grid; the answer is true or false, one of 100 places, a letter or a colour.
 
-    Objects are letters in ten colours on a grid of 10 × 10 cells. An operator asks about one object; a boolean one may
-    stand above a conditional, whose two branches are questions again:
+    Objects are letters in ten colours on a grid of 10 × 10 cells; those that nobody asks about are distractors. An
+    operator asks about one object and has depth 1. A boolean one may stand above a conditional, whose two branches are
+    questions again, of which its answer chooses one; that adds 2 to the depth:
 
         red a at (1, 3), green b at (0, 0)
 
         Is there a red a?                                              → True
         Is the sum of the coordinates of the red a even?               → True
         If so, name the color of the b, otherwise say where it is.     → green
-
-    `preset` clean is sound (questions have one answer, booleans are balanced, distractors are exactly as many as asked
-    for); released does what the published code does. `coding` says how tokens are written and changes no example.
-    `operators` and `two_objects` add the operators that the paper left out; `features` and `grid` change what there is
-    to ask about. `constant_count` hides absent objects from those who count. `train_size` makes the training set
-    finite; with a `pool`, as published, only the questions are: training asks so many of them again and again, each
-    time with a fresh grid. `ties` is for foreign examples: whether it is an error that several objects fit, or the
-    smallest (x, y) counts. `task_shapes` (preset released) is 10 in the published demonstrations: questions are about
-    a … j only.
     """
 
     report_by: ClassVar[tuple[str, ...]] = ("operator", "answer_kind")
@@ -81,18 +73,35 @@ class Gcog(Task):
     readings: ClassVar[frozenset[str]] = frozenset({"coding", "ties"})
     alike: ClassVar[bool] = True
 
-    preset: PresetName = "clean"
-    coding: CodingName = "integer"
-    distractors: Range | None = None
-    operators: tuple[str, ...] = STANDARD
-    two_objects: Share | None = None
-    constant_count: bool = False
-    features: tuple[Feature, ...] = FEATURES
-    grid: tuple[int, int] = (10, 10)
-    task_shapes: Annotated[int, Option(ge=2, le=26)] | None = None
-    train_size: Annotated[int, Option(ge=1)] | None = None
-    pool: Annotated[int, Option(ge=1)] | None = None
-    ties: Ties | None = None
+    preset: PresetName = Option(
+        "clean", description="sound data (questions have one answer, booleans are balanced, distractors are as many "
+                             "as asked for), or what the published code does")
+    coding: CodingName = Option(
+        "integer", description="how tokens are written: codes as numbers, as rows with a one, or as categories; the "
+                               "examples are the same")
+    distractors: Range | None = Option(
+        None, description="fewest and most of them in training; None: as the preset says")
+    operators: tuple[str, ...] = Option(
+        STANDARD, description="the operators in use; there are more than the paper's eight")
+    two_objects: Share | None = Option(
+        None, description="how often a parity operator of a tree is about two objects; None: as the preset says")
+    constant_count: bool = Option(
+        False, description="an absent object is made up for by a distractor, so that counting does not betray it")
+    features: tuple[Feature, ...] = Option(
+        FEATURES, description="what objects are made of: shape and colour first, then any other features with their "
+                              "values")
+    grid: tuple[int, int] = Option((10, 10), description="columns and rows")
+    task_shapes: Annotated[int, Option(ge=2, le=26)] | None = Option(
+        None, description="preset released: questions are about the first so many letters only (10 in the published "
+                          "demonstrations)")
+    train_size: Annotated[int, Option(ge=1)] | None = Option(
+        None, description="examples of a finite training set; None: endless")
+    pool: Annotated[int, Option(ge=1)] | None = Option(
+        None, description="training asks so many questions again and again, each time with a fresh grid, as "
+                          "published; None: all are fresh")
+    ties: Ties | None = Option(
+        None, description="for foreign examples: several objects that fit are an error, or the smallest (x, y) "
+                          "counts; None: as the preset says")
 
     @field_validator("features", mode="before")
     @classmethod

@@ -24,7 +24,7 @@ class Preset:
     - `exclusion_hits_relevant`: tasks whose randomly excluded features may be relevant ones.
     - `missing_named_first`: in T2 negatives with one feature, the missing one is named first (artefact A1).
     - `none_share`: share of T6 and T7 negatives without wrong order that show neither feature of the pair.
-    - `other_pair` (T5, T7): `released` (free in training positives, avoids tokens in T7 negatives), `background`
+    - `other_pair`: in T5 and T7 `released` (free in training positives, avoids tokens in T7 negatives), `background`
       (one feature blocked, the other background) or `balanced` (one absent, the other absent or forced once).
     - `wrong_order`: how extra occurrences in wrong-order negatives are kept from setting the right order.
     """

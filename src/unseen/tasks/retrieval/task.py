@@ -48,6 +48,8 @@ _SLOTS = {"T1": 1, "T2": 2, "T3": 2, "T4": 2, "T5": 4, "T6": 2, "T7": 4}
 class Retrieval(Task):
     """A sequence of sets of features, then a query; the answer is yes or no.
 
+    An id is opaque: which features it stands for is nowhere in the input, and has to be learned.
+
     | task | query | yes if |
     |---|---|---|
     | T1 | feature q | q occurs |
@@ -64,27 +66,38 @@ class Retrieval(Task):
         {7} {1, 22} {3}        → no (wrong order)
         {4} {7, 22} {0}        → no (the same token does not count)
 
-    `task_seed` draws the query table; `mapping`, a table or the path of a published file, replaces it. `distinct_pairs`
-    and `disjoint_within_query` are about tables drawn for `clean` and `paper`; `released` draws one with the measured
-    wrinkles of the published table.
+    The table behind the ids is drawn; preset `released` draws one with the measured wrinkles of the published table.
     """
 
     report_by: ClassVar[tuple[str, ...]] = ("scenario",)
     amounts: ClassVar[frozenset[str]] = frozenset({"train_size", "evaluation_size"})
 
     name: Name
-    length: Annotated[int, Option(ge=2)] = 10
-    preset: PresetName = "clean"
-    features: int = 36
-    density: Share = 0.2
-    task_seed: Annotated[int, Option(ge=0)] = 0
-    distinct_pairs: bool = True
-    disjoint_within_query: bool = True
-    exclusion_balance: Balance = "blind"
-    none_share: Share | None = None
-    mapping: Table | None = None
-    train_size: Annotated[int, Option(ge=1)] | None = 100_000
-    evaluation_size: Annotated[int, Option(ge=1)] | None = 10_000
+    length: int = Option(10, ge=2, description="tokens of a sequence")
+    preset: PresetName = Option(
+        "clean", description="sound data, data as released, or data as the paper describes them")
+    features: int = Option(
+        36, description="how many different features there are; with a query table, also how many query ids")
+    density: Share = Option(
+        0.2, description="probability with which a feature that is neither relevant nor left out is in a token")
+    task_seed: int = Option(0, ge=0, description="draws the query table of T3 … T7")
+    distinct_pairs: bool = Option(
+        True, description="no pair stands twice in a table that is drawn (presets clean and paper)")
+    disjoint_within_query: bool = Option(
+        True, description="the two pairs behind a query of T5 and T7 share no feature (presets clean and paper)")
+    exclusion_balance: Balance = Option(
+        "blind", description="from whom it is hidden, as far as it can be, that negatives lack relevant features: "
+                             "from those who do not know which are relevant (blind), or from those who do (aware; "
+                             "preset clean)")
+    none_share: Share | None = Option(
+        None, description="T6 and T7: of the negatives without wrong order, the share that shows neither feature of "
+                          "the pair; None: as the preset says")
+    mapping: Table | None = Option(
+        None, description="the query table, or the path of a published file with one; None: drawn")
+    train_size: Annotated[int, Option(ge=1)] | None = Option(
+        100_000, description="examples of the training set; None: endless")
+    evaluation_size: Annotated[int, Option(ge=1)] | None = Option(
+        10_000, description="examples of every other condition; None: endless")
 
     @field_validator("mapping", mode="before")
     @classmethod

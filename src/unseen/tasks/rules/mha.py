@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field as Option
@@ -39,10 +39,11 @@ class RulesMha(Rules):
     process: ClassVar[Process] = "mha"
 
     name: Literal["rules/mha"] = "rules/mha"
-    length: Annotated[int, Option(ge=2)] = 10
-    search: Literal[1, 2] = 1
-    radius: Annotated[float, Option(gt=0)] = 2.0
-    nearest: bool | None = None
+    length: int = Option(10, ge=2, description="tokens of a training example")
+    search: Literal[1, 2] = Option(1, description="queries are numbers (1), or points of the unit circle (2)")
+    radius: float = Option(2.0, gt=0, description="search 2: the circle that points lie on out of distribution")
+    nearest: bool | None = Option(
+        None, description="search 2: finds the nearest token, or that with the least product; None: as the preset says")
 
     @property
     def tokens(self) -> int:

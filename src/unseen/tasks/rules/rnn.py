@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field as Option
@@ -42,11 +42,14 @@ class RulesRnn(Rules):
     process: ClassVar[Process] = "rnn"
 
     name: Literal["rules/rnn"] = "rules/rnn"
-    length: Annotated[int, Option(ge=1)] = 10
-    target: Answer | None = None
-    order: Annotated[int, Option(ge=1)] = 1
-    dimension: Annotated[int, Option(ge=1)] = 32
-    spread: Spread = "deviation"
+    length: int = Option(10, ge=1, description="tokens of a training example")
+    target: Answer | None = Option(
+        None, description="regression: asks for the state or for its read-out; None: as the preset says")
+    order: int = Option(1, ge=1, description="how many of the last states are carried over")
+    dimension: int = Option(32, ge=1, description="numbers of a token, and of the state")
+    spread: Spread = Option(
+        "deviation", description="what 1/√dimension is of the entries of A and B: their standard deviation, or their "
+                                 "variance")
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:

@@ -28,9 +28,8 @@ from unseen.tasks.rules.solver import classes
 class Rules(Task):
     """Normal numbers and a rule, per example or per token; the answer is what the rule makes of the numbers.
 
-    `setting` asks for that number (regression) or for its sign (classification: 1 if it is ≥ 0). Both settings and
-    both presets train on the same inputs. `task_seed` draws the rules as the authors did; theirs are 0 … 4. `prior`
-    says how often each rule occurs: uniform, zipf(s), dirichlet(kappa, seed) or a list of probabilities. Out of
+    The model is told which rule counts, but has to learn what each rule does. Classification asks for the sign of the
+    answer, regression for the answer itself; both settings and both presets train on the same inputs. Out of
     distribution inputs are multiplied by `amplitude`; answers scale with them, so no class changes.
     """
 
@@ -39,12 +38,16 @@ class Rules(Task):
     alike: ClassVar[bool] = True  # foreign examples say which process they are of
     process: ClassVar[Process]
 
-    preset: PresetName = "clean"
-    setting: Setting = "classification"
-    rules: Annotated[int, Option(ge=1)] = 8
-    task_seed: Annotated[int, Option(ge=0, lt=2**32)] = 0
-    prior: Prior = "uniform"
-    amplitude: Annotated[float, Option(gt=0)] | None = None
+    preset: PresetName = Option("clean", description="the authors' program without its bugs, or the text to the letter")
+    setting: Setting = Option(
+        "classification", description="asks for the sign of the number (1 if it is ≥ 0), or for the number")
+    rules: int = Option(8, ge=1, description="how many rules there are")
+    task_seed: int = Option(0, ge=0, lt=2**32, description="draws the rules, as the authors did; theirs are 0 … 4")
+    prior: Prior = Option(
+        "uniform", description="how often each rule occurs: uniform, zipf(s), dirichlet(kappa, seed), or a list of "
+                               "probabilities")
+    amplitude: Annotated[float, Option(gt=0)] | None = Option(
+        None, description="what inputs are multiplied by out of distribution; None: as the preset says")
 
     @model_validator(mode="after")
     def _check_prior(self) -> Self:

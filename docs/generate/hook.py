@@ -1,0 +1,34 @@
+"""Adds the pages that the package writes itself to those that are written by hand; called by MkDocs (mkdocs.yml)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import command_pages
+import difference_pages
+import model_pages
+import nav
+import notebook_pages
+import study_pages
+import task_pages
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from page import Page
+
+GENERATORS: tuple[Callable[[], Iterator[Page]], ...] = (
+    task_pages.pages,
+    model_pages.pages,
+    study_pages.pages,
+    difference_pages.pages,
+    command_pages.pages,
+    notebook_pages.pages,
+)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """MkDocs asks for it once per build, before it makes the navigation."""
+    for pages in GENERATORS:
+        for page in pages():
+            files.append(File.generated(config, page.path, content=page.content))
+    config.nav = nav.expand(config.nav, files)
+    return files

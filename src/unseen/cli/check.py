@@ -1,0 +1,50 @@
+"""`unseen check`: does a plug-in keep the contract?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from unseen.cli.verify import COLOURS
+from unseen.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from unseen.kit.check import Row
+
+_WIDTH = 16
+
+
+def check(
+    names: Annotated[list[str] | None, typer.Argument(help="Packages or names of plug-ins (default: all that are "
+                                                           "installed); a model may be module:Class.",
+                                                      metavar="[PACKAGE|NAME]...")] = None,
+    n: Annotated[int, typer.Option("-n", help="Examples per condition of a task.")] = 10_000,
+) -> None:
+    """Hold plug-ins to the contract of tasks, models and studies: a line for every check, exit 1 if one fails.
+
+    Examples:
+
+    unseen check
+
+    unseen check unseen-sums slow-reader mine:Model
+    """
+    from unseen.kit.check import check as run
+
+    console, said = Console(highlight=False, soft_wrap=True), list[str]()
+
+    def say(row: Row) -> None:
+        package = f" ({row.plugin.package})" if row.plugin.package else ""
+        title = f"{row.plugin.kind} {row.plugin.name}{package}"
+        if title not in said:
+            said.append(title)
+            console.print(Text(title, style="bold"))
+        status = Text(f"  {row.status:<6}", style=COLOURS[row.status])
+        console.print(status + Text(f"{row.check:<{_WIDTH}} {row.reason}", style=""))
+
+    rows = run(*(names or ()), n=n, on_row=say)
+    if rows.failures:
+        raise CheckFailed(f"{len(rows.failures)} of {len(rows)} checks failed")
+    console.print(Text(f"{len(rows)} checks passed", style=COLOURS["ok"]))
