@@ -10,7 +10,7 @@ import pandas as pd
 from unseen.engine import by_rule, represent, similarity, specialize
 from unseen.engine.measure import Measure
 from unseen.engine.origin import Origin, shown
-from unseen.engine.predict import conditions, draw, each, member_loss, predictions
+from unseen.engine.predict import NOT_KEPT, conditions, draw, each, member_loss, predictions
 from unseen.engine.recipe import BY_RULE, REPRESENTATION, SIMILARITY, SPECIALIZATION, Evaluation
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import Score, accuracy, accuracy_by, kind_accuracy, kind_accuracy_by
@@ -83,7 +83,7 @@ def why_not(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | N
     for name, analysis in analyses.items():
         missing = [need for need in analysis.needs or () if need not in kept]
         if missing:
-            reasons[name] = f"the model keeps no {', '.join(missing)}"
+            reasons[name] = f"{NOT_KEPT}{', '.join(missing)}"
         if analysis.condition not in covered:
             reasons[name] = f"the evaluation does not cover {analysis.condition}"
         if task.name not in analysis.tasks:

@@ -19,7 +19,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from unseen.engine.evaluate import Origin, why_not
 from unseen.engine.feed import target_tensor, tensors
 from unseen.engine.lengths import ByLength, shorten
-from unseen.engine.predict import conditions, draw
+from unseen.engine.predict import NOT_KEPT, conditions, draw
 from unseen.engine.recipe import Evaluation, Recipe
 from unseen.engine.stack import Stack
 from unseen.errors import UsageError
@@ -58,7 +58,7 @@ def check_traces(stack: Stack, task: Task, evaluation: Evaluation, model: str) -
     """Refuse analyses that read what the model does not keep, by the name of the trace."""
     reasons = why_not(stack, task, evaluation, Origin([0], lambda: stack))
     for name, reason in reasons.items():
-        trace = reason.removeprefix("the model keeps no ")
+        trace = reason.removeprefix(NOT_KEPT)
         if trace != reason:
             raise UsageError(f"the analysis {name} reads the trace {trace}, which {model} does not keep. Keep it by "
                              f"tape.keep({trace.split(', ')[0]!r}, …) in forward(inputs, tape), or leave the analysis "

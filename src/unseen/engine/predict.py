@@ -16,6 +16,8 @@ from unseen.tasks.base import Array, DataSeed, Examples, Task
 
 CHUNK = 250
 """Examples per forward pass. A constant, because the rounding of a product may depend on it."""
+NOT_KEPT = "the model keeps no "
+"""How the reason begins why an analysis has nothing to read; the names of the traces follow."""
 
 
 def predictions(stack: Stack, examples: Examples | Sequence[Examples], spec: Spec,

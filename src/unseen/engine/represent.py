@@ -14,7 +14,7 @@ import numpy as np
 
 from unseen.engine.measure import Measure
 from unseen.engine.origin import Origin
-from unseen.engine.predict import predictions
+from unseen.engine.predict import NOT_KEPT, predictions
 from unseen.engine.recipe import REPRESENTATION, Evaluation
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import accuracy, accuracy_by, right
@@ -45,7 +45,7 @@ def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
     if not _comparable(task.actual_world.group_of):
         return "it compares functions within and across groups, and there are none of one kind"
     kept = predictions(stack, task.sample(SINGLES, 1, data_seed="test"), task.spec, [STATE])
-    return "" if STATE in kept else f"the model keeps no {STATE}"
+    return "" if STATE in kept else f"{NOT_KEPT}{STATE}"
 
 
 def cosines(stack: Stack, task: Lookup) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 
 from unseen.engine.measure import Measure
 from unseen.engine.origin import Origin
-from unseen.engine.predict import predictions
+from unseen.engine.predict import NOT_KEPT, predictions
 from unseen.engine.recipe import SIMILARITY, Evaluation
 from unseen.engine.stack import Stack
 from unseen.errors import UsageError
@@ -42,7 +42,7 @@ def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
     if origin is None:
         return "it needs the models before training"
     kept = predictions(stack, task.sample(_condition(task), 1, data_seed="test"), task.spec, [STATE])
-    return "" if STATE in kept else f"the model keeps no {STATE}"
+    return "" if STATE in kept else f"{NOT_KEPT}{STATE}"
 
 
 def examples(task: Task, evaluation: Evaluation) -> int:

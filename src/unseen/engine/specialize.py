@@ -7,7 +7,7 @@ from copy import copy
 
 from unseen.engine.measure import Measure
 from unseen.engine.origin import Origin
-from unseen.engine.predict import draw, predictions
+from unseen.engine.predict import NOT_KEPT, draw, predictions
 from unseen.engine.recipe import SPECIALIZATION, Evaluation
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import Score
@@ -28,7 +28,7 @@ def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
     if not isinstance(task, Rules):
         return "it is about tasks made by rules"
     kept = predictions(stack, draw(task, task.validation, 1, "test"), task.spec, [WEIGHTS])
-    return "" if WEIGHTS in kept else f"the model keeps no {WEIGHTS}"
+    return "" if WEIGHTS in kept else f"{NOT_KEPT}{WEIGHTS}"
 
 
 def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
