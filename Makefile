@@ -3,14 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export OMP_NUM_THREADS := 1
+# Processes that tests start would compile the package again and again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint bench docs docs-serve clean
+.PHONY: demo test pytest lint bench docs docs-serve clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/quickstart.py --out demo
 
-test: lint
-	$(BIN)/pytest -n 2
+# mypy is one long process: the tests begin beside it.
+test: $(VENV)/dev.stamp
+	$(MAKE) --jobs 2 lint pytest
+
+pytest: $(VENV)/dev.stamp
+	$(BIN)/pytest -n 2 --dist worksteal
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -141,3 +141,11 @@ def test_what_was_worked_out_stays_with_its_options() -> None:
     assert sent == one
     assert "made" not in sent.__dict__
     assert sent.made == [0, 1, 4]
+
+
+def test_its_text_is_written_once_and_is_no_option() -> None:
+    one = Recipe(steps=10)
+    assert one.as_json == one.model_dump_json()
+    assert one.as_json is one.as_json
+    assert list(one) == list(Recipe(steps=10)) and one == Recipe(steps=10)
+    assert one.model_copy(update={"steps": 20}).as_json == Recipe(steps=20).as_json

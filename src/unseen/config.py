@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -37,6 +38,15 @@ class Config(BaseModel):
         copied = super().__copy__()
         copied.__setstate__(self.__getstate__())
         return copied
+
+    @property
+    def as_json(self) -> str:
+        """All options as text, written once: thousands of cells ask few configs for theirs."""
+        return self._as_json
+
+    @cached_property
+    def _as_json(self) -> str:  # with an underscore, so that it is not met by who goes through a config's options
+        return self.model_dump_json()
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:

@@ -99,15 +99,15 @@ class Draws:
         further out. There are 128 lines for every halving of that probability, so that no number is off by 10**-5,
         however far out; the largest is 6.2.
         """
-        intercepts, slopes = _normal_lines()
-        count = _size(shape)
+        lines, count = _normal_lines(), _size(shape)
         numbers = np.empty(count, dtype)
         for start in range(0, count, _CHUNK):
-            lanes = self.lanes(min(_CHUNK, count - start), np.uint32)
-            odd = (lanes.view("<i4") | np.int32(1)).astype(np.float64)
-            line = _line(odd)
-            odd *= slopes.take(line)
-            odd += intercepts.take(line)
+            lanes = self.lanes(min(_CHUNK, count - start), np.uint32).view("<i4")
+            lanes |= np.int32(1)
+            odd = lanes.astype(np.float64)
+            line = lines.take(_line(odd))
+            odd *= line.imag
+            odd += line.real
             numbers[start : start + _CHUNK] = odd
         return numbers.reshape(shape)
 
@@ -156,18 +156,20 @@ def _line(odd: Floats) -> Ints:
 
 
 @cache
-def _normal_lines() -> tuple[Floats, Floats]:
-    """Intercept and slope of each line, by `_line`; most places of the two tables are never touched."""
+def _normal_lines() -> NDArray[np.complex128]:
+    """Intercept and slope of each line, by `_line`, as one complex number: they are looked up together.
+
+    Most places of the table are never touched.
+    """
     edges = np.ldexp(1 + np.arange(2**_LINE_BITS) / 2**_LINE_BITS, np.arange(31)[:, None]).reshape(-1)
     edges = np.append(edges, 2.0**31)
     quantiles = -_inverse_normal(edges * 2.0**-32)
     slope = np.diff(quantiles) / np.diff(edges)
     intercept = quantiles[:-1] - slope * edges[:-1]
-    intercepts, slopes = np.zeros((2, 2 ** (12 + _LINE_BITS)))
+    lines = np.zeros(2 ** (12 + _LINE_BITS), np.complex128)
     for side in (1, -1):
-        line = _line(side * edges[:-1])
-        intercepts[line], slopes[line] = side * intercept, slope
-    return intercepts, slopes
+        lines[_line(side * edges[:-1])] = side * intercept + 1j * slope
+    return lines
 
 
 # Coefficients of AS 241 (Wichura 1988), constant term first.

@@ -4,32 +4,52 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from program import Done, only_the_package, outside
+from program import inside as unseen
+
 SMALL = ["--set", "length=5", "--set", "train_size=500", "--set", "evaluation_size=300", "--set", "batch=10",
          "--set", "validate_every=10", "--set", "validation_examples=100"]
 
 
-def unseen(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """The real command in a process of its own."""
-    command = [sys.executable, "-m", "unseen", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
-
-
-def ok(*arguments: object, cwd: Path | None = None) -> str:
-    done = unseen(*arguments, cwd=cwd)
+def ok(*arguments: object, run: Callable[..., Done] = unseen) -> str:
+    done = run(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
+@pytest.mark.parametrize("arguments", [["tasks"], ["show", "retrieval/T1"], ["show", "retrieval/T9"], ["shwo"],
+                                       ["train", "retrieval/T1", "lstm", "--steps", 1, "--seeds", 1, *SMALL]])
+def test_a_command_in_this_process_is_the_real_one(arguments: list[object], tmp_path: Path) -> None:
+    """What the other tests here stand on."""
+    folders = [tmp_path / "there", tmp_path / "here"]
+    for folder in folders:
+        folder.mkdir()
+    out = ["--out", "r"] if arguments[0] == "train" else []
+    with only_the_package():
+        there, here = (run(*arguments, *out, cwd=folder)
+                       for run, folder in zip((outside, unseen), folders, strict=True))
+    assert (here.returncode, here.stdout) == (there.returncode, there.stdout)
+    assert _timeless(here.stderr) == _timeless(there.stderr)
+    assert [sorted(path.name for path in folder.iterdir()) for folder in folders] == [["r"] if out else []] * 2
+
+
+def _timeless(said: str) -> str:
+    """What is said without figures of speed and time, whatever the program is called."""
+    return re.sub(r"[\d.]+|python -m (?=unseen)", "", said)
+
+
 def test_help_names_every_command_and_gives_examples() -> None:
-    text = ok("--help")
+    text = ok("--help", run=outside)
     for command in ("tasks", "models", "show", "verify", "train", "results", "bench", "doctor"):
         assert command in text
         assert "Usage" in ok(command, "--help")
@@ -146,10 +166,14 @@ WRONG = {
     "nothing there": (["results", "nowhere"], "holds no results"),
     "a missing file": (["verify", "retrieval/T1", "--data", "missing.tsv"], "missing.tsv"),
     "mapping alone": (["verify", "retrieval/T4", "--mapping", "q.txt"], "--mapping goes with --data"),
-    "unknown benchmark": (["bench", "generatr"], "Did you mean 'generator'?"),
+    "unknown benchmark": (["bench", "generatrs"], "Did you mean 'generators'?"),
     "unknown command": (["shwo"], "shwo"),
     "a prefixed key of no option": (["train", "retrieval/T1", "lstm", "--set", "recipe.seeds=4", "--out", "x"],
                                    "unknown option 'recipe.seeds'"),
+    "an option to vary that is none": (["tune", "rules/mlp", "rules-mlp", "--vary", "gatign=none", "--out", "x"],
+                                       "--vary gatign=none: unknown option 'gatign'. Did you mean 'gating'?"),
+    "an option to vary without values": (["tune", "rules/mlp", "rules-mlp", "--vary", "gating", "--out", "x"],
+                                         "--vary gating: expected key=value"),
     "a name as a key": (["show", "retrieval/T1", "--set", "task.name=x"], "unknown option 'task.name'"),
     "steps twice": (["train", "retrieval/T1", "lstm", "--steps", "5", "--set", "steps=7", "--out", "x"], "give one"),
     "no such device": (["train", "retrieval/T1", "lstm", "--device", "banana", "--out", "x"], "device 'banana'"),
@@ -181,7 +205,7 @@ def test_debug_shows_the_traceback() -> None:
 
 
 def test_verify_passes_a_sound_task_and_fails_a_planted_artefact() -> None:
-    assert "passed" in ok("verify", "retrieval/T1", "-n", 1000, "--set", "length=5")
+    assert "passed" in ok("verify", "retrieval/T1", "-n", 1000, "--set", "length=5", run=outside)
     from unseen.cli.main import app
     from unseen.errors import CheckFailed
     from unseen.tasks.retrieval import task as module
@@ -215,7 +239,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert child.returncode == 130
     assert "goes on from there" in said and "Traceback" not in said
     assert len(list((tmp_path / "r" / "checkpoints").glob("*.safetensors"))) == 1
-    assert "2 of 2 runs have not ended" in ok("results", tmp_path / "r")
+    assert "2 of 2 runs have not ended" in ok("results", tmp_path / "r", run=outside)
 
 
 @pytest.fixture
@@ -225,35 +249,35 @@ def plugin(tmp_path: Path) -> dict[str, str]:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[unseen.tasks]\ntoy/clean = standins:Clean\ntoy/line = standins:Line\n")
-    paths = [str(tmp_path / "plugin"), str(Path(__file__).parents[1] / "tasks")]
+    tests = Path(__file__).parents[1]
+    paths = [str(tmp_path / "plugin"), str(tests), str(tests / "tasks"), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def test_a_plug_in_task_is_listed_verified_and_trained(plugin: dict[str, str], tmp_path: Path) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "unseen", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=plugin, cwd=tmp_path)
-
-    assert "toy/clean" in run("tasks").stdout
-    assert "passed" in run("verify", "toy/clean", "-n", "1000").stdout
     train = ["train", "toy/clean", "lstm", "--steps", "5", "--seeds", "1", "--out", "r", "--set"]
-    assert "say task.width or model.width" in run(*train, "width=8").stderr
-    trained = run(*train, "model.width=8")
-    assert trained.returncode == 0, trained.stderr
-    lacking = run("train", "toy/line", "retrieval-transformer", "--out", "x")
-    assert lacking.returncode == 2 and "the task has no input field 'sequence'" in lacking.stderr
+    commands = [["tasks"], ["verify", "toy/clean", "-n", "1000"], [*train, "width=8"], [*train, "model.width=8"],
+                ["train", "toy/line", "retrieval-transformer", "--out", "x"]]
+    program = ("import json; from program import inside\n"
+               f"done = [inside(*one) for one in {commands}]\n"
+               "print(json.dumps([[one.returncode, one.stdout, one.stderr] for one in done]))")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=plugin, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tasks, verified, ambiguous, trained, lacking = json.loads(done.stdout)
+    assert "toy/clean" in tasks[1]
+    assert "passed" in verified[1]
+    assert "say task.width or model.width" in ambiguous[2]
+    assert trained[0] == 0, trained[2]
+    assert lacking[0] == 2 and "the task has no input field 'sequence'" in lacking[2]
     assert not (tmp_path / "x").exists()
 
 
 def test_doctor_finds_this_installation_sound() -> None:
-    text = ok("doctor")
+    text = ok("doctor", run=outside)
     assert "torch" in text and "bit for bit" in text
 
 
-def test_bench_runs_writes_and_compares(tmp_path: Path) -> None:
+def test_bench_measures_the_machine(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    ok("bench", "generator", "stack", "--quick", "--json", file)
-    found = json.loads(file.read_text())
-    assert {"generator", "stack"} == set(found["figures"]) and "cpu" in found["machine"]
-    assert "× before" in ok("bench", "generator", "--quick", "--against", file)
-    assert unseen("bench", "--quick", "--against", tmp_path / "none.json").returncode == 2
+    assert "GFLOP/s" in ok("bench", "machine", "--quick", "--json", file, run=outside)
+    assert json.loads(file.read_text())["figures"]["machine"]

@@ -15,9 +15,12 @@ import typer
 from typer.testing import CliRunner
 
 from unseen.cli.plan import plan
+from unseen.engine.probe import Pace
 from unseen.engine.train import Trainer
 from unseen.errors import UsageError
 from unseen.studies import rates
+from unseen.studies.crowd import Crowd
+from unseen.studies.plan import START
 from unseen.studies.store import Store
 from unseen.studies.study import study
 
@@ -41,10 +44,11 @@ study = Study("tiny", 1, "How wide?", {"smoke": None, "mini": 1, "full": None}, 
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A user's study; a machine on which every member and step takes 10 ms, and a cache of its own."""
 
-    def time_sizes(job: Any, tried: Sequence[int], seconds: float) -> dict[int, float]:
-        return dict.fromkeys(tried, 0.010)
+    def time_sizes(job: Any, tried: Sequence[int], seconds: float) -> dict[int, Pace]:
+        return dict.fromkeys(tried, Pace(step=0.010, answer=0.001, build=0.0))
 
     monkeypatch.setattr(rates, "time_sizes", time_sizes)
+    monkeypatch.setattr(rates, "Crowd", lambda size: Crowd(1))
     monkeypatch.setattr(rates, "_draw_seconds", lambda task: 0.0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "tiny.py").write_text(STUDY)
@@ -68,22 +72,28 @@ def test_counts_times_levels_and_other_scales(tiny: str) -> None:
     assert {level: (row["cells"], row["steps"]) for level, row in found["levels"]["width"].items()} == {
         "4": (3, 300), "6": (3, 300)}
     assert sum(row["flops"] for row in found["levels"]["width"].values()) == found["flops"]
-    evaluated = 300 + 4 * 300  # one validation, and two selections of two conditions with 300 examples each
-    assert found["core_seconds"] == pytest.approx(6 * (100 * 0.010 + evaluated * 0.010 / 10 / 3))
-    assert found["wall_seconds"] == pytest.approx(found["core_seconds"] / 2)
+    answered = 2 * 300 + 4 * 300  # two validations, and two selections of two conditions with 300 examples each
+    assert found["core_seconds"] == pytest.approx(6 * (100 * 0.010 + answered * 0.001))
+    assert found["wall_seconds"] == pytest.approx(START + found["core_seconds"] / 2)
+    assert (found["at_most"], found["kinds"]) == (False, [2, 2])
     assert {scale: row["cells"] for scale, row in found["other_scales"].items()} == {"smoke": 3, "full": 9}
     assert found["other_scales"]["full"]["wall_seconds"] > found["wall_seconds"]
     assert found["deviations"][-1] == "much smaller"
     assert found["command"] == f"unseen run {tiny} --scale mini --out runs/tiny-mini --workers 2"
 
 
+def test_other_seeds_than_the_study_has_are_a_difference(tiny: str) -> None:
+    assert "2 seeds (full: 3)" in data(tiny, "--no-probe", "--seeds", 2)["deviations"]
+    assert not any("seeds" in said for said in data(tiny, "--no-probe")["deviations"])
+
+
 def test_the_budget_is_for_two_cores_whatever_the_workers(tiny: str) -> None:
     one, many = data(tiny, "--workers", 1), data(tiny, "--workers", 6)
     assert one["budget_seconds"] == 60
-    assert one["seconds_on_two_cores"] == pytest.approx(one["wall_seconds"] / 2)
+    assert one["seconds_on_two_cores"] == pytest.approx(START + (one["wall_seconds"] - START) / 2)
     assert one["seconds_on_two_cores"] == pytest.approx(many["seconds_on_two_cores"])
-    assert "60 s on two cores; estimated 4 s: fits" in text(tiny)
-    assert "estimated 76 s: DOES NOT FIT" in text(tiny, "--seeds", 51)
+    assert "60 s on two cores; estimated 13 s: fits" in text(tiny)
+    assert "estimated 89 s: DOES NOT FIT" in text(tiny, "--seeds", 30)
     assert "on two cores" not in text(tiny, "--scale", "full")
 
 
@@ -96,7 +106,22 @@ def test_without_a_probe_no_step_is_run_and_no_time_is_said(tiny: str, monkeypat
     found = data(tiny, "--no-probe")
     assert found["flops"] > 0 and found["wall_seconds"] is None and found["core_seconds"] is None
     said = text(tiny, "--no-probe")
-    assert "not estimated (--no-probe)" in said and "core time" not in said
+    assert "not estimated (--no-probe, and nothing was measured before)" in said and "core time" not in said
+
+
+def test_without_a_probe_the_time_is_by_what_was_measured_before(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = data(tiny)
+    monkeypatch.setattr(rates, "time_sizes", None)
+    found = data(tiny, "--no-probe")
+    assert found["wall_seconds"] == measured["wall_seconds"] and found["other_scales"] == measured["other_scales"]
+    assert "measured on 2 of 2 kinds of step" in text(tiny, "--no-probe")
+
+
+def test_cells_that_may_stop_early_take_at_most_so_long(tiny: str) -> None:
+    Path(tiny).write_text(STUDY.replace('"batch": 10', '"batch": 10, "patience": 3'))
+    assert data(tiny)["at_most"]
+    said = text(tiny, "--workers", 1)
+    assert "at most 22 s with 1 worker" in said and "cells may stop early" in said and "estimated at most 13 s" in said
 
 
 def test_what_a_directory_has_is_not_counted_again(tiny: str, tmp_path: Path) -> None:
@@ -118,7 +143,9 @@ def test_what_a_directory_has_is_not_counted_again(tiny: str, tmp_path: Path) ->
 def test_people_get_plain_aligned_text_where_there_is_no_terminal(tiny: str) -> None:
     lines = text(tiny, "--workers", 1, "--seeds", 1).splitlines()
     assert lines[:2] == ["tiny@1, scale mini", "How wide?"]
-    assert "time        3 s with 1 worker, 3 s of one core" in lines
+    assert "time        11 s with 1 worker, 6 s of one core" in lines
+    made_of = "start, data, steps, validations, evaluation of best and last; measured on 2 of 2 kinds of step"
+    assert f"{'':12}{made_of}" in lines
     head, first = next((a, b) for a, b in pairwise(lines) if a.startswith("axis"))
     assert head.split() == ["axis", "level", "cells", "steps", "FLOPs", "core", "time"]
     assert first.split()[:4] == ["width", "4", "1", "100"]

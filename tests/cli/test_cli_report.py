@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from program import inside, outside
 from unseen.cli.main import app
 from unseen.engine.measure import Measure
 from unseen.engine.recipe import Evaluation, recipe
@@ -115,8 +114,8 @@ def test_a_damaged_store_ends_with_1_and_writes_nothing(store: Path, tmp_path: P
     with sqlite3.connect(store / "store.sqlite") as database:
         database.execute("UPDATE records SET value = 0.99")
     out, folder = str(tmp_path / "out.svg"), str(tmp_path / "folder")
-    for arguments in (["--out", out], ["--figure", "seeds", "--out", out], ["--figures", folder]):
-        command = [sys.executable, "-m", "unseen", "report", str(store), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True)
+    for unseen, arguments in ((outside, ["--out", out]), (inside, ["--figure", "seeds", "--out", out]),
+                              (inside, ["--figures", folder])):
+        done = unseen("report", store, *arguments)
         assert done.returncode == 1 and "is damaged" in done.stderr and "Traceback" not in done.stderr
     assert [one.name for one in tmp_path.iterdir()] == ["store"]

@@ -1,7 +1,7 @@
 """Runs the code blocks of a page in their order, in one folder: `python blocks.py PAGE FOLDER`.
 
 * `python`: all of a page share one namespace, as in one session
-* `sh`: each block is a script that ends at its first failure
+* `sh`: each block is a script that ends at its first failure; one of `unseen` commands alone is run without a shell
 * a block whose first line is a comment with a file's name (`# mine.py`, `# study.yaml`) is written to that file
 * `yaml`, `toml` and `json` are parsed
 * after `<!-- checked, not run: reason -->` commands and code are only parsed: the options of `unseen` commands, the
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import multiprocessing
 import os
 import re
 import shlex
@@ -126,9 +127,31 @@ PROGRAMS: dict[str, Callable[[list[str]], None]] = {
 
 # What is run
 
+OURS = re.compile(r"(?:unseen(?: [\w./:=,@+-]+)*(?: +#[^\n]*)?\n)+")
+"""A script of `unseen` commands without a sign that a shell would read."""
+
+
 def run_shell(text: str) -> None:
     """One script."""
-    subprocess.run(["bash", "-euo", "pipefail", "-c", text], check=True)
+    plain = text.replace("\\\n", " ")
+    if OURS.fullmatch(re.sub(" +", " ", plain)):
+        for line in plain.splitlines():
+            run_unseen(shlex.split(line, comments=True)[1:])
+    else:
+        subprocess.run(["bash", "-euo", "pipefail", "-c", text], check=True)
+
+
+def run_unseen(words: list[str]) -> None:
+    """A command in a process of its own, split off from one that has the package imported: it starts at once."""
+    from unseen.cli.main import main
+
+    sys.argv = ["unseen", *words]
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["unseen.api", "unseen.cli.main", "unseen.report"])
+    process = context.Process(target=main)
+    process.start()
+    process.join()
+    assert process.exitcode == 0, f"'{shlex.join(sys.argv)}' returned non-zero exit status {process.exitcode}"
 
 
 def session() -> Callable[[str, str], None]:

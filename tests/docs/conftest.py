@@ -6,15 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from unseen.models import MODELS
-from unseen.studies.study import STUDIES
-from unseen.tasks import TASKS
+from program import only_the_package
 
 
 @pytest.fixture(scope="module", autouse=True)
-def only_the_package() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for registry in (TASKS, MODELS, STUDIES):
-            own = {entry.name: entry for entry in registry if entry.target.startswith("unseen.")}
-            patch.setattr(registry, "_entries", own)
+def package_alone() -> Iterator[None]:
+    with only_the_package():
         yield

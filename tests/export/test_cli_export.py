@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-
-def unseen(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "unseen", *arguments], capture_output=True, text=True, cwd=cwd)
+from program import inside, outside
 
 
 def test_export_then_the_command_it_prints(tmp_path: Path) -> None:
-    done = unseen("export", "retrieval/T4", "--set", "length=5", "--condition", "iid", "--condition", "ood/single",
-                  "-n", "300", "--format", "jsonl", "--out", "my data", "--data-seed", "test", cwd=tmp_path)
+    done = outside("export", "retrieval/T4", "--set", "length=5", "--condition", "iid", "--condition", "ood/single",
+                   "-n", "300", "--format", "jsonl", "--out", "my data", "--data-seed", "test", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "ood/single: 300 examples in my data/ood_single.jsonl" in done.stdout
     command = done.stdout.partition("to prove them: ")[2].strip()
     program, *arguments = shlex.split(command)
     assert program == "unseen"
-    verified = unseen(*arguments, cwd=tmp_path)
+    verified = inside(*arguments, cwd=tmp_path)
     assert verified.returncode == 0 and verified.stdout.count("300 of 300 answers agree") == 2, verified.stderr
     assert json.loads((tmp_path / "my data" / "export.json").read_text())["data_seed"] == "test"
 
@@ -59,7 +55,7 @@ def test_wrong_use_ends_with_2_and_leaves_nothing(case: str, tmp_path: Path) -> 
 
 def test_a_folder_that_is_not_empty_ends_with_2(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("keep me")
-    done = unseen("export", "rules/mlp", "-n", "5", "--format", "npz", "--out", str(tmp_path), cwd=Path.cwd())
+    done = inside("export", "rules/mlp", "-n", "5", "--format", "npz", "--out", str(tmp_path), cwd=Path.cwd())
     assert done.returncode == 2 and "is not empty (it holds notes.txt)" in done.stderr
     assert "Traceback" not in done.stderr and [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
@@ -67,10 +63,10 @@ def test_a_folder_that_is_not_empty_ends_with_2(tmp_path: Path) -> None:
 def test_help_and_exports_do_without_torch(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
     (tmp_path / "pandas.py").write_text("raise ImportError('no pandas here')")
-    done = unseen("export", "gcog/distractor", "-n", "5", "--format", "npz", "--out", "out", cwd=tmp_path)
+    done = outside("export", "gcog/distractor", "-n", "5", "--format", "npz", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (tmp_path / "numpy.py").write_text("raise ImportError('no numpy here')")
-    told = unseen("export", "--help", cwd=tmp_path)
+    told = outside("export", "--help", cwd=tmp_path)
     assert told.returncode == 0 and "unseen export ctl/A" in told.stdout
 
 

@@ -91,3 +91,13 @@ def test_dropping_without_scaling() -> None:
 def test_a_pass_with_bits_is_one_of_training() -> None:
     assert Tape(random_bits(0)).training and not Tape().training and not NO_TAPE.training
     assert CountingTape().training and not CountingTape(training=False).training
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3])
+def test_onto_is_a_sum_with_what_dropout_leaves(p: float) -> None:
+    x, added, bits = torch.randn(30, 33), torch.randn(30, 33), random_bits(990)
+    tape = Tape(bits)
+    torch.testing.assert_close(tape.onto(x, added, p), x + Tape(bits).dropout(added, p), rtol=1e-6, atol=1e-6)
+    counting = CountingTape()
+    assert torch.equal(counting.onto(x, added, p), x + added)
+    assert tape.used == counting.used == (990 if p else 0)

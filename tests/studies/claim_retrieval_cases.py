@@ -67,10 +67,15 @@ def few(name: str) -> pd.DataFrame:
     return records[records.seed < 2]
 
 
+def wrong(name: str) -> pd.DataFrame:
+    return WRONG[name](made(name))
+
+
+@cache  # judged once, though several tests look at it
 def found(name: str, records: Callable[[str], pd.DataFrame]) -> Verdict:
     return judge(CLAIMS.load(name), records(name))
 
 
 SUPPORTED = {name: partial(found, name, made) for name in WRONG}
-CONTRADICTED = {name: partial(found, name, lambda name: WRONG[name](made(name))) for name in WRONG}
+CONTRADICTED = {name: partial(found, name, wrong) for name in WRONG}
 UNDECIDED = {name: partial(found, name, few) for name in WRONG}

@@ -183,18 +183,19 @@ def confounds(measure: Callable[..., Mapping[str, float]] = sized, **more: Any) 
 # -- every word --------------------------------------------------------------------------------------------------------
 
 Case = Callable[[], Verdict]
+"""Judged once, though several tests look at it."""
 
 
 def told(name: str, measure: Measure, **more: object) -> Case:
-    return partial(verdict, name, measure, **more)
+    return cache(partial(verdict, name, measure, **more))
 
 
 def whole(name: str, measure: Measure) -> Case:
-    return lambda: judge(CLAIMS.load(name), full(measure))
+    return cache(lambda: judge(CLAIMS.load(name), full(measure)))
 
 
 def freed(name: str, **more: Any) -> Case:
-    return lambda: judge(CLAIMS.load(name), confounds(**more))
+    return cache(lambda: judge(CLAIMS.load(name), confounds(**more)))
 
 
 VOTED = {"rules/F1": {}, "rules/F2": {}, "rules/flipped": {}, "rules/C6": {"seeds": 3}}

@@ -197,6 +197,23 @@ def test_the_interval_decides_in_any_order(values: list[float], bound: float, or
                           else "undecided")
 
 
+PLACES = st.tuples(st.sampled_from(["retrieval/T1", "retrieval/T3"]), st.sampled_from("AB"), st.sampled_from([5, 10]))
+
+
+@given(st.lists(PLACES, min_size=1, max_size=9), st.sets(st.sampled_from(["retrieval/T1", "retrieval/T3"]), min_size=1),
+       st.sets(st.sampled_from("ABC"), min_size=1), st.sets(st.sampled_from([5, 10.0]), min_size=1))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_what_is_absent_against_plain_loops(places: list[tuple[str, str, int]], task: set[str], variant: set[str],
+                                            length: set[float]) -> None:
+    evidence = Evidence(pd.DataFrame(), pd.DataFrame(places, columns=["task", "variant", "length"]), KEYS)
+    wanted = group(task=tuple(task), variant=tuple(variant), length=tuple(length))
+    everywhere = all((t, v, n) in places for t in task for v in variant for n in length)
+    for _ in range(2):  # asked again, it remembers
+        assert (evidence.absent(wanted) == "") == everywhere
+        assert (evidence.absent(group(variant=tuple(variant))) == "") == (variant <= {v for _, v, _ in places})
+    assert evidence.absent(group(depth=3)) == "the runs have no depth" and evidence.absent(group()) == ""
+
+
 def claim(*parts: Part, **more: object) -> Claim:
     def columns(runs: pd.DataFrame) -> pd.DataFrame:
         return runs.assign(length=runs["task_options"].str.contains("length=5").map({True: 5, False: 10}))

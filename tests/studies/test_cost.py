@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from unseen.models.flops import forward_flops
 from unseen.spec import Field, Spec, Stream, Target
 from unseen.studies import cost as costs
 from unseen.studies.cell import Cell, model_config
-from unseen.studies.cost import cost
+from unseen.studies.cost import Counts, cost
 from unseen.tasks import task
 
 READ_OUT = 200
@@ -77,20 +78,57 @@ def test_what_a_pass_costs_once_is_not_multiplied_by_the_batch(batch: int) -> No
     assert cost(one).flops != batch * cost(replace(one, recipe=recipe(batch=1))).flops or batch == 1
 
 
-def test_few_modules_are_built_for_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    built: list[str] = []
-    build_model = costs.build_model
+class Counter:
+    """Stands in for the counting, which it leaves as it is; says what was counted."""
 
-    def counted(model: Any, *rest: Any) -> nn.Module:
-        built.append(model.name)
-        return build_model(model, *rest)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.counted: list[str] = []
+        count = costs._count
 
-    monkeypatch.setattr(costs, "build_model", counted)
-    monkeypatch.setattr(costs, "_COUNTED", {})
-    found = {cost(cell("lstm", width=width, batch=batch, seed=seed))
+        def counted(model: Any, *specs: Spec) -> Any:
+            self.counted.append(model.name)
+            return count(model, *specs)
+
+        monkeypatch.setattr(costs, "_count", counted)
+
+
+def test_few_models_are_counted_for_many_cells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    counter, counts = Counter(monkeypatch), Counts(tmp_path / "counts.json")
+    found = {counts.of(cell("lstm", width=width, batch=batch, seed=seed))
              for width in (4, 8) for batch in (1, 10) for seed in range(20)}
-    assert built == ["lstm", "lstm"]
-    assert len(found) == 4
+    assert counter.counted == ["lstm", "lstm"]
+    assert len(found) == 2
+
+
+def test_what_is_on_disk_is_not_counted_again_as_long_as_the_code_is_the_same(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path, counter, one = tmp_path / "deep" / "counts.json", Counter(monkeypatch), cell("lstm", width=4)
+    first = Counts(path)
+    counted = first.of(one)
+    first.save()
+    assert Counts(path).of(one) == counted
+    assert len(counter.counted) == 1
+    Counts(path).of(cell("lstm", width=5))
+    assert len(counter.counted) == 2
+    monkeypatch.setattr(costs, "code_state", lambda *rooms: "other code")
+    assert Counts(path).of(one) == counted
+    assert len(counter.counted) == 3
+
+
+class Impossible(nn.Module):
+    """A user's module that can't be used."""
+
+    def forward(self, inputs: dict[str, Tensor]) -> Tensor:
+        raise RuntimeError("not today")
+
+
+def test_the_models_of_users_are_not_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    counter, counts = Counter(monkeypatch), Counts(tmp_path / "counts.json")
+    for model in (Library, Impossible):
+        for _ in range(2):
+            counts.of(replace(cell("lstm"), model=model_config(model)))
+    counts.save()
+    assert len(counter.counted) == 2 and not (tmp_path / "counts.json").exists()
 
 
 class Library(nn.Module):

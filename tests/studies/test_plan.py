@@ -16,7 +16,7 @@ from unseen.errors import UsageError
 from unseen.models import options
 from unseen.studies.cell import Cell
 from unseen.studies.cost import cost
-from unseen.studies.plan import SIZE, arrange, makespan, plan, shape, shares_done
+from unseen.studies.plan import SIZE, START, arrange, makespan, plan, shape, shares_done
 from unseen.studies.rates import Rates, kind_of
 from unseen.studies.rates_cache import Rate
 from unseen.studies.slice import job
@@ -37,9 +37,9 @@ def cells(count: int, **changed: Any) -> list[Cell]:
 
 
 def linear(overhead: float, member: float, *some: Cell) -> Rates:
-    """Rates of a machine where a step of S members takes overhead + S · member seconds, and drawing nothing."""
+    """Rates of a machine where a step of S members takes overhead + S · member seconds, and nothing else takes any."""
     steps = {size: overhead / size + member for size in (1, 5, 10, 20)}
-    return Rates({kind_of(cell): Rate(steps, 0.0, 20) for cell in some})
+    return Rates({kind_of(cell): Rate(steps, dict.fromkeys(steps, 0.0), 1.0, 0.0, 0.0, 20, 1) for cell in some})
 
 
 mixed = st.lists(st.builds(
@@ -139,10 +139,18 @@ def test_time_is_that_of_the_stacks_and_of_workers_side_by_side() -> None:
     alone, together = plan(found, 1, rates), plan(found, 2, rates)
     stacks = arrange([e.cell for e in found], 1, rates)
     assert alone.whole.seconds == pytest.approx(sum(map(rates.stack_seconds, stacks)))
-    assert alone.wall_seconds == pytest.approx(alone.whole.seconds)
-    assert together.wall_seconds is not None and together.wall_seconds < 0.6 * alone.wall_seconds
+    assert alone.wall_seconds == pytest.approx(START + alone.whole.seconds)
+    assert together.wall_seconds is not None and together.wall_seconds - START < 0.6 * (alone.wall_seconds - START)
     for levels in alone.levels.values():
         assert math.fsum(t.seconds or 0.0 for t in levels.values()) == pytest.approx(alone.whole.seconds)
+
+
+def test_where_members_may_stop_early_it_is_the_most_it_can_take() -> None:
+    found = entries()
+    patient = [replace(e, cell=replace(e.cell, recipe=recipe(steps=100, patience=3))) for e in found[:3]]
+    assert not plan(found, 2).at_most
+    assert plan([*patient, *found[3:]], 2).at_most
+    assert not plan([*patient, *found[3:]], 2, done={e.cell.id: 1.0 for e in patient}).at_most
 
 
 def test_what_a_store_has_is_not_left(tmp_path: Path) -> None:

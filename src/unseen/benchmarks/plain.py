@@ -1,12 +1,11 @@
 """The retrieval Transformer as anybody would write it: the yardstick for stacked training.
 
-Library layers, autograd, `torch.optim.Adam`, `clip_grad_norm_`, one model at a time. It shares no code with the zoo.
+Library layers. It shares no code with the zoo.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -44,16 +43,3 @@ class PlainTransformer(nn.Module):
         out: Tensor = self.answer(F.relu(self.hidden(torch.cat([read, asked], -1))))
         return out
 
-
-def plain_loop(learning_rate: float, clip: float) -> Callable[[Tensor, Tensor, Tensor], None]:
-    """A training step of one plain model."""
-    model = PlainTransformer()
-    optimiser = torch.optim.Adam(model.parameters(), lr=learning_rate)
-
-    def step(sequence: Tensor, query: Tensor, answer: Tensor) -> None:
-        optimiser.zero_grad()
-        F.binary_cross_entropy_with_logits(model(sequence, query), answer).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimiser.step()
-
-    return step

@@ -7,7 +7,6 @@ with it, and know no padding: examples of one length at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 
 import torch
@@ -249,15 +248,3 @@ class PlainRecurrent(nn.Module):
         logits: Tensor = self.head(self.layer(torch.cat([rule, always], -1))[0][:, -1])
         return logits
 
-
-def plain_loop(model: nn.Module) -> Callable[[Tensor, Tensor, Tensor], None]:
-    """A training step of one plain model, with the published optimiser and clipping."""
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01)
-
-    def step(rule: Tensor, stimulus: Tensor, answer: Tensor) -> None:
-        optimiser.zero_grad()
-        F.cross_entropy(model(rule, stimulus), answer).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-
-    return step

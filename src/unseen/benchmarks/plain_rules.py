@@ -7,7 +7,7 @@ mixed afterwards; `rewritten` (the MLP only) mixes before the second layer, as o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 import torch.nn.functional as F
@@ -138,16 +138,3 @@ class PlainRNN(nn.Module):
             states.append(h)
         return torch.cat(states, 1)
 
-
-def plain_loop(model: nn.Module, learning_rate: float, clip: float | None) -> Callable[[Inputs, Tensor], None]:
-    """A training step of one plain model."""
-    optimiser = torch.optim.Adam(model.parameters(), lr=learning_rate)
-
-    def step(inputs: Inputs, answer: Tensor) -> None:
-        optimiser.zero_grad()
-        F.binary_cross_entropy_with_logits(model(inputs), answer).backward()
-        if clip is not None:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimiser.step()
-
-    return step

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from unseen.benchmarks.rows import Asked, Row
 from unseen.engine.evaluate import Measure
 from unseen.engine.train import Point
 from unseen.randomness import stream
@@ -28,24 +29,26 @@ VALIDATIONS = 10
 CHROMIUM = ("--no-sandbox", "--disable-background-networking")
 
 
-def report(quick: bool = False) -> Iterator[dict[str, object]]:
-    """Rows (what, cells, megabytes, CPU seconds, seconds): `unseen report DIR` in a process of its own, from its start
-    to its end, and, where Playwright and a Chromium are at hand, the page from the click until its table is there.
+def report(asked: Asked) -> Iterator[Row]:
+    """`unseen report DIR` in a process of its own, from its start to its end, and, where Playwright and a Chromium are
+    at hand, the page from the click until its table is there.
     """
     with tempfile.TemporaryDirectory(prefix="unseen-") as folder:
         directory, page = Path(folder, "store"), Path(folder, "report.html")
-        cells = fill(directory, range(1 if quick else SEEDS))
+        case = f"runs={fill(directory, range(1 if asked.quick else SEEDS))}"
+        if not asked.wants(case):
+            return
         before, began = os.times(), time.perf_counter()
         subprocess.run([sys.executable, "-m", "unseen", "report", str(directory), "--out", str(page)],
                        stdout=subprocess.DEVNULL, check=True)
         seconds, after = time.perf_counter() - began, os.times()
         spent = after.children_user + after.children_system - before.children_user - before.children_system
-        size = round(page.stat().st_size / 1e6, 2)
-        yield {"what": "write the page", "cells": cells, "megabytes": size, "cpu_seconds": round(spent, 2),
-               "seconds": round(seconds, 2)}
+        yield Row(case, "size of the page", page.stat().st_size / 1e6, "MB", "less")
+        yield Row(case, "written", seconds, "s", "less")
+        yield Row(case, "written, CPU time", spent, "s", "less")
         opened = seconds_to_open(page)
         if opened is not None:
-            yield {"what": "open it in Chromium", "cells": cells, "megabytes": size, "seconds": round(opened, 2)}
+            yield Row(case, "opened in Chromium", opened, "s", "less")
 
 
 def seconds_to_open(page: Path) -> float | None:

@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 
 from unseen.api import results
-from unseen.benchmarks.timing import medians
+from unseen.benchmarks.rows import Asked, Row
+from unseen.benchmarks.timing import timed
 from unseen.engine.evaluate import Measure
 from unseen.studies.slice import Finished, Outcome, Span
 from unseen.studies.store import Store
@@ -35,33 +36,28 @@ _STUDY: dict[str, Any] = {
 """20 tasks × 50 recipes."""
 
 
-def size(quick: bool = False) -> Iterator[dict[str, object]]:
-    """Rows (what, cells, seconds): a study of 10 000 cells that were never trained, with 20 records each.
+def size(asked: Asked) -> Iterator[Row]:
+    """Seconds to look at a study of 10 000 cells that were never trained, with 20 records each.
 
     What begins with `unseen` is a command in a process of its own, from its start to its end.
     """
-    rounds = 1 if quick else 5
     with tempfile.TemporaryDirectory(prefix="unseen-") as folder:
         file, directory = Path(folder, "many.yaml"), Path(folder, "store")
-        file.write_text(yaml.safe_dump(_STUDY | {"axes": _STUDY["axes"] | {"task": ["retrieval/T1"]}} if quick
+        file.write_text(yaml.safe_dump(_STUDY | {"axes": _STUDY["axes"] | {"task": ["retrieval/T1"]}} if asked.quick
                                        else _STUDY))
         entries = study(str(file)).entries("full")
-        rows = {"unseen plan FILE --no-probe": partial(_unseen, "plan", file, "--no-probe")}
-        yield from _rows(rows, len(entries), rounds)
-        yield from _rows({"enter all cells": partial(_enter, entries, folder)}, len(entries), rounds)
-        _fill(entries, directory)
-        listings: dict[str, Callable[[], object]] = {
+        ways: dict[str, Callable[[], object]] = {
+            "unseen plan FILE --no-probe": partial(_unseen, "plan", file, "--no-probe"),
+            "enter all cells": partial(_enter, entries, folder),
             "unseen results DIR": partial(_unseen, "results", directory),
             "unseen results DIR --cells --format csv": partial(_unseen, "results", directory, "--cells", "--format",
                                                                "csv"),
             "unseen.results(DIR)": partial(results, directory),
         }
-        yield from _rows(listings, len(entries), rounds)
-
-
-def _rows(contenders: dict[str, Any], cells: int, rounds: int) -> Iterator[dict[str, object]]:
-    for what, seconds in medians(contenders, rounds).items():
-        yield {"what": what, "cells": cells, "seconds": round(seconds, 3)}
+        _fill(entries, directory)
+        for case in asked.among(list(ways)):
+            found = timed({case: ways[case]}, 1 if asked.quick else 5)[case]
+            yield Row(case, f"cells={len(entries)}", found.seconds, "s", "less", found.low, found.high, found.rounds)
 
 
 def _unseen(*arguments: object) -> None:

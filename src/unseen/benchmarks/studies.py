@@ -8,67 +8,117 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unseen.benchmarks.rows import Asked, Better, Row
+from unseen.benchmarks.timing import Timed
 from unseen.studies.rates import Rates
 from unseen.studies.run import Settings, run_entries
 from unseen.studies.slice import Outcome
 from unseen.studies.store import Store
 from unseen.studies.study import Entry, Grid
 
+Figure = tuple[float, str, Better]
+"""A number, its unit, and which way it is better."""
+HOUR = 3600.0
 
-def workers(quick: bool = False) -> Iterator[dict[str, object]]:
-    """Rows (stacks, S, seconds of both, ratios), a pass each: the same equal stacks with one worker and with two.
 
-    *Steady* is from the beginning of the first slice to the last outcome in the store; the others are of the whole
-    run, with the workers' start. `machine_ratio` is twice the time inside slices with one worker over that with two:
+def workers(asked: Asked) -> Iterator[Row]:
+    """The same equal stacks with one worker and with two, in passes; medians over passes.
+
+    *Steady* is from the beginning of the first slice to the last outcome in the store; the others are of the whole run,
+    with the workers' start. The machine's ratio is twice the time inside slices with one worker over that with two:
     what the machine itself gives two processes that share its caches and memory, and no runner could exceed.
     """
-    stacks, members, steps, examples = (8, 1, 2, 50) if quick else (8, 10, 800, 1_000)
+    stacks, members, steps, examples = (8, 1, 2, 50) if asked.quick else (8, 10, 800, 1_000)
+    case = f"retrieval-transformer stacks={stacks} S={members}"
+    if not asked.wants(case):
+        return
     grid = Grid(axes={}, base={"task": {"name": "retrieval/T6", "train_size": 2_000},
                                "model": {"name": "retrieval-transformer"},
                                "recipe": {"steps": steps, "batch": 10, "validation_examples": examples},
                                "evaluation": {"examples": examples}}, seeds=range(stacks * members))
-    with _rates_of_its_own():
+    with rates_of_its_own():
         Rates.measure([entry.cell for entry in grid.entries()])
-        for _ in range(1 if quick else 2):
-            one, two = (_timed(grid.entries(), count, members) for count in (1, 2))
-            yield {"stacks": stacks, "S": members, "one_steady_seconds": round(one.steady, 2),
-                   "two_steady_seconds": round(two.steady, 2), "one_seconds": round(one.wall, 2),
-                   "two_seconds": round(two.wall, 2), "machine_ratio": round(2 * one.busy / two.busy, 2),
-                   "steady_ratio": round(one.steady / two.steady, 2), "ratio": round(one.wall / two.wall, 2)}
+        passes = [_gained(*(watched(grid.entries(), count, members) for count in (1, 2)))
+                  for _ in range(1 if asked.quick else 2)]
+    yield from _rows(case, passes)
 
 
-def orchestration(quick: bool = False) -> Iterator[dict[str, object]]:
-    """Rows (cells, workers, S, seconds by what they went for, shares): a study of many small cells, each trained.
+def orchestration(asked: Asked) -> Iterator[Row]:
+    """A study of many small cells, each trained: seconds by what they went for, and the share that is not training.
 
     Orchestration is the workers' time that is not inside slices (setting up a stack, training, validating,
     evaluating), and the runner's own CPU time while they work: it takes that from them where there are as many workers
-    as cores. The start (probes of the rates, workers importing torch) is counted in `share` and not in `steady_share`.
+    as cores. The start (probes of the rates, workers importing torch) is in `share` and not in `steady share`.
     S = 1 is the worst case: every cell is a slice of its own.
     """
-    seeds = 1 if quick else 50
-    for count, members, steps in ((1, 4, 4),) if quick else ((1, 10, 140), (2, 10, 140), (2, 1, 35)):
-        entries = _small(steps, range(seeds)).entries()
-        with _rates_of_its_own():
-            began = time.perf_counter()
-            Rates.measure([entry.cell for entry in entries])
-            probes = time.perf_counter() - began
-            run = _timed(entries, count, members)
-        idle, steady = count * (probes + run.wall) - run.busy, count * run.steady
-        yield {"cells": len(entries), "workers": count, "S": members, "training_seconds": round(run.training, 2),
-               "slice_seconds": round(run.busy, 2), "probe_seconds": round(probes, 2),
-               "start_seconds": round(run.start, 2), "runner_cpu_seconds": round(run.runner_cpu, 2),
-               "commit_seconds": round(run.commits, 2), "seconds": round(probes + run.wall, 2),
-               "steady_share": round((steady - run.busy + run.runner_cpu) / steady, 4),
-               "share": round((idle + run.runner_cpu) / (count * (probes + run.wall)), 4)}
+    seeds = 1 if asked.quick else 50
+    for count, members, steps in ((1, 4, 4),) if asked.quick else ((1, 10, 140), (2, 10, 140), (2, 1, 35)):
+        entries = small(steps, range(seeds)).entries()
+        case = f"cells={len(entries)} workers={count} S={members}"
+        if asked.wants(case):
+            with rates_of_its_own():
+                began = time.perf_counter()
+                Rates.measure([entry.cell for entry in entries])
+                probes = time.perf_counter() - began
+                yield from _rows(case, [_spent(watched(entries, count, members), probes)])
 
 
-def _small(steps: int, seeds: Sequence[int]) -> Grid:
+@dataclass(frozen=True)
+class Run:
+    """Seconds: of the whole run, before its first slice, from there to its last outcome in the store; inside slices,
+    of training in them, of writing, and of the runner's CPU from the first outcome on."""
+
+    workers: int
+    cells: int
+    wall: float
+    start: float
+    steady: float
+    busy: float
+    training: float
+    commits: float
+    runner_cpu: float
+
+
+def _gained(one: Run, two: Run) -> dict[str, Figure]:
+    return {
+        **{f"workers={run.workers}, {what}": (seconds, "s", "less")
+           for run in (one, two) for what, seconds in (("steady", run.steady), ("whole", run.wall))},
+        **{f"workers={run.workers}, cells per hour": (HOUR * run.cells / run.wall, "/h", "more") for run in (one, two)},
+        "ratio, steady": (one.steady / two.steady, "×", "more"),
+        "ratio, whole": (one.wall / two.wall, "×", "more"),
+        "machine's ratio": (2 * one.busy / two.busy, "×", "neither"),
+    }
+
+
+def _spent(run: Run, probes: float) -> dict[str, Figure]:
+    whole, steady = run.workers * (probes + run.wall), run.workers * run.steady
+    return {
+        "training": (run.training, "s", "neither"),
+        "inside slices": (run.busy, "s", "neither"),
+        "probes": (probes, "s", "less"),
+        "start": (run.start, "s", "less"),
+        "runner's CPU": (run.runner_cpu, "s", "less"),
+        "writing": (run.commits, "s", "less"),
+        "whole": (probes + run.wall, "s", "less"),
+        "cells per hour": (HOUR * run.cells / (probes + run.wall), "/h", "more"),
+        "steady share": ((steady - run.busy + run.runner_cpu) / steady, "", "less"),
+        "share": ((whole - run.busy + run.runner_cpu) / whole, "", "less"),
+    }
+
+
+def _rows(case: str, passes: Sequence[Mapping[str, Figure]]) -> Iterator[Row]:
+    for figure, (_, unit, better) in passes[0].items():
+        found = Timed.of([one[figure][0] for one in passes])
+        yield Row(case, figure, found.seconds, unit, better, found.low, found.high, found.rounds)
+
+
+def small(steps: int, seeds: Sequence[int]) -> Grid:
     """Tasks × models × learning rates × seeds: 20 cells for each seed, in ten shapes."""
     models = {"transformer": {"name": "retrieval-transformer", "positions": "none"},
               "lstm": {"name": "retrieval-lstm", "form": "basic"}}
@@ -82,39 +132,30 @@ def _small(steps: int, seeds: Sequence[int]) -> Grid:
               "evaluation": {"examples": 500}}, seeds=seeds)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """Seconds: of the whole run, before its first slice, from there to its last outcome in the store; inside slices,
-    of training in them, of writing, and of the runner's CPU from the first outcome on."""
-
-    wall: float
-    start: float
-    steady: float
-    busy: float
-    training: float
-    commits: float
-    runner_cpu: float
-
-
-def _timed(entries: Sequence[Entry], workers: int, members: int) -> _Run:
+def watched(entries: Sequence[Entry], workers: int, members: int) -> Run:
     """Run cells to their end in stacks of so many, into a directory that goes afterwards."""
     with tempfile.TemporaryDirectory(prefix="unseen-") as folder:
         began = time.perf_counter()
-        with _Watched.write(Path(folder, "store")) as store:
+        with Watched.write(Path(folder, "store")) as store:
             run_entries(entries, store, Settings("local", workers, size=members, keep="none", progress="none"), "")
             wall = time.perf_counter() - began
-            unfinished = {status for status in store.status().values() if status != "finished"}
+            check_finished(store)
             training = float(store.spans().seconds.sum())
-        if unfinished:
-            raise RuntimeError(f"cells of the benchmark are {', '.join(unfinished)}")
-        first, last = min(w.came - w.seconds for w in store.watched), max(w.written for w in store.watched)
-        return _Run(wall, first - began, last - first, sum(w.seconds for w in store.watched), training,
-                    sum(w.written - w.came for w in store.watched),
-                    store.watched[-1].cpu_after - store.watched[0].cpu_before)
+        seen = store.commits
+        first, last = min(c.came - c.seconds for c in seen), max(c.written for c in seen)
+        return Run(workers, len(entries), wall, first - began, last - first, sum(c.seconds for c in seen), training,
+                   sum(c.written - c.came for c in seen), seen[-1].cpu_after - seen[0].cpu_before)
+
+
+def check_finished(store: Store) -> None:
+    """Refuse to have measured a run that did not come to its end."""
+    unfinished = {status for status in store.status().values() if status != "finished"}
+    if unfinished:
+        raise RuntimeError(f"cells of the benchmark are {', '.join(unfinished)}")
 
 
 @dataclass(frozen=True)
-class _Commit:
+class Commit:
     """When an outcome came and was written, what its slice took, and the runner's CPU time before and after."""
 
     came: float
@@ -124,22 +165,22 @@ class _Commit:
     cpu_after: float
 
 
-class _Watched(Store):
+class Watched(Store):
     """A store that notes its commits."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.watched: list[_Commit] = []
+        self.commits: list[Commit] = []
 
     def commit(self, stack: str, cells: Sequence[str], outcome: Outcome) -> None:
         """Write, and note it."""
         came, cpu = time.perf_counter(), time.process_time()
         super().commit(stack, cells, outcome)
-        self.watched.append(_Commit(came, time.perf_counter(), outcome.seconds, cpu, time.process_time()))
+        self.commits.append(Commit(came, time.perf_counter(), outcome.seconds, cpu, time.process_time()))
 
 
 @contextmanager
-def _rates_of_its_own() -> Iterator[None]:
+def rates_of_its_own() -> Iterator[None]:
     """While inside, no rate is known but those measured there; the user's are left as they are."""
     before = os.environ.get("XDG_CACHE_HOME")
     with tempfile.TemporaryDirectory(prefix="unseen-") as folder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +15,7 @@ from unseen.cli.train import seed_numbers
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from unseen.studies.cell import Cell
     from unseen.studies.plan import Plan, Tally
     from unseen.studies.rates import Rates
     from unseen.studies.study import Entry, Study
@@ -39,12 +39,14 @@ def plan(
     seeds: Annotated[str | None, typer.Option(help="How many seeds, or which (0,3,7), instead of the study's.")] = None,
     out: Annotated[Path | None, typer.Option(help="A directory of results: what is finished there is not counted.")]
     = None,
-    no_probe: Annotated[bool, typer.Option("--no-probe", help="Only count: no training step, no time.")] = False,
+    no_probe: Annotated[bool, typer.Option(
+        "--no-probe", help="No training step: count, and no time but by what was measured before.")] = False,
     format: Annotated[Format, typer.Option(help="For people, or for programs.")] = Format.table,
 ) -> None:
     """Count cells, steps and operations of a study, and estimate its time on this machine; nothing is kept.
 
-    The time comes from at most 10 short probes, about 20 seconds in all, which are remembered.
+    The time comes from at most 10 short probes, about 20 seconds in all, by as many processes as there are workers;
+    they are remembered.
 
     Examples:
 
@@ -54,14 +56,17 @@ def plan(
 
     unseen plan my_study.yaml --no-probe --format json
     """
+    from unseen.studies.provenance import cores
     from unseen.studies.study import study as find
 
     found = find(study)
     chosen = scale or found.default_scale
     numbers = None if seeds is None else seed_numbers(seeds)
     by_scale = {name: found.entries(name, numbers) for name in dict.fromkeys([chosen, *found.scales])}
-    rates = None if no_probe else _measure(by_scale, chosen)
-    report = _report(found, chosen, by_scale, workers or os.cpu_count() or 1, rates, out)
+    count = workers or cores()
+    rates = _known(by_scale, chosen) if no_probe else _measure(by_scale, chosen, count)
+    report = _report(found, chosen, by_scale, count, rates, out)
+    report["deviations"] = found.deviations(chosen, numbers)
     options = {"scale": chosen, "out": out or f"runs/{found.name}-{chosen}", "workers": workers, "seeds": seeds}
     given = [f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None]
     report["command"] = " ".join(["unseen run", shlex.quote(study), *given])
@@ -83,15 +88,35 @@ def operations(flops: float) -> str:
     return f"{flops:.0f} FLOP"
 
 
-def _measure(by_scale: dict[str, list[Entry]], chosen: str) -> Rates:
+def _measure(by_scale: dict[str, list[Entry]], chosen: str, workers: int) -> Rates:
     """Rates for the chosen scale first, for the others with what is left of the probes."""
     from rich.console import Console
 
+    from unseen.studies.provenance import cores
     from unseen.studies.rates import Rates
 
-    also = [entry.cell for other, entries in by_scale.items() if other != chosen for entry in entries]
+    cells, also = _cells(by_scale, chosen)
     with Console(stderr=True).status("measuring") as status:
-        return Rates.measure([e.cell for e in by_scale[chosen]], also=also, on_probe=status.update)
+        return Rates.measure(cells, also=also, workers=min(workers, cores(), len(cells)), on_probe=status.update)
+
+
+def _known(by_scale: dict[str, list[Entry]], chosen: str) -> Rates | None:
+    """The rates that were measured before; None where there are none for the chosen scale."""
+    from unseen.studies.rates_cache import RatesCache
+
+    if not RatesCache().known:
+        return None
+    from unseen.studies.rates import Rates  # loads much
+
+    cells, also = _cells(by_scale, chosen)
+    rates = Rates.measure(cells, also=also, probes=0)
+    return rates if rates.measured(cells)[0] else None
+
+
+def _cells(by_scale: dict[str, list[Entry]], chosen: str) -> tuple[list[Cell], list[Cell]]:
+    """The cells of the chosen scale, and those of the others."""
+    others = [entry.cell for other, entries in by_scale.items() if other != chosen for entry in entries]
+    return [entry.cell for entry in by_scale[chosen]], others
 
 
 def _report(study: Study, chosen: str, by_scale: dict[str, list[Entry]], workers: int, rates: Rates | None,
@@ -110,11 +135,12 @@ def _report(study: Study, chosen: str, by_scale: dict[str, list[Entry]], workers
     if out is not None:
         left, failed = _left(entries, workers, rates, out)
         report["left"] = {"directory": str(out), "failed": failed, **_plain(left)}
+    report["kinds"] = None if rates is None else list(rates.measured(e.cell for e in entries))
     report["levels"] = {axis: {str(level): _amounts(tally) for level, tally in levels.items()}
                         for axis, levels in left.levels.items()}
     report["other_scales"] = {other: _plain(make(by_scale[other], workers, rates))
                               for other in study.scales if other != chosen}
-    return report | {"deviations": study.deviations(chosen)}
+    return report
 
 
 def _left(entries: list[Entry], workers: int, rates: Rates | None, out: Path) -> tuple[Plan, int]:
@@ -138,7 +164,7 @@ def _amounts(tally: Tally) -> dict[str, Any]:
 
 def _plain(plan: Plan) -> dict[str, Any]:
     return {**_amounts(plan.whole), "stacks": plan.stacks, "parameters": list(plan.parameters),
-            "workers": plan.workers, "wall_seconds": plan.wall_seconds}
+            "workers": plan.workers, "wall_seconds": plan.wall_seconds, "at_most": plan.at_most}
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -170,10 +196,12 @@ def _lines(report: dict[str, Any]) -> list[tuple[str, str]]:
              ("parameters", f"{few:,}" + ("" if few == many else f" to {many:,}") + " per model"),
              ("steps", f"{report['steps']:,}"),
              ("operations", f"{operations(report['flops'])} in training"),
-             ("time", _time(report))]
+             ("time", _time(report)),
+             *([("", _contents(*report["kinds"]))] if report["kinds"] else [])]
     budget, estimated, left = report["budget_seconds"], report["seconds_on_two_cores"], report.get("left")
     if budget is not None:
-        verdict = "" if estimated is None else f"; estimated {duration(estimated)}: " + (
+        bound = "at most " if report["at_most"] else ""
+        verdict = "" if estimated is None else f"; estimated {bound}{duration(estimated)}: " + (
             "fits" if estimated <= budget else "DOES NOT FIT")
         lines.append(("budget", f"{duration(budget)} on two cores{verdict}"))
     if left is not None:
@@ -187,9 +215,21 @@ def _time(plan: dict[str, Any]) -> str:
     from unseen.studies.progress import duration
 
     if plan["wall_seconds"] is None:
-        return "not estimated (--no-probe)"
+        return "not estimated (--no-probe, and nothing was measured before)"
     workers = f"{plan['workers']} worker{'s' if plan['workers'] > 1 else ''}"
-    return f"{duration(plan['wall_seconds'])} with {workers}, {duration(plan['core_seconds'])} of one core"
+    bound, early = ("at most ", "; cells may stop early") if plan["at_most"] else ("", "")
+    wall, core = duration(plan["wall_seconds"]), duration(plan["core_seconds"])
+    return f"{bound}{wall} with {workers}, {core} of one core{early}"
+
+
+def _contents(measured: int, kinds: int) -> str:
+    """What an estimate is made of.
+
+    >>> _contents(2, 3)
+    'start, data, steps, validations, evaluation of best and last; measured on 2 of 3 kinds of step'
+    """
+    return ("start, data, steps, validations, evaluation of best and last; measured on "
+            f"{measured} of {kinds} kind{'s' if kinds > 1 else ''} of step")
 
 
 def _words(amounts: dict[str, Any], left: bool = False) -> dict[str, str]:

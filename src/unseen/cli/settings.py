@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 HELP = "An option as key=value, e.g. --set length=5; prefix it where two parts know it (task.…, model.…, recipe.…)."
 
 
-def settings(given: Sequence[str], parts: Mapping[str, type[Config]]) -> dict[str, dict[str, Any]]:
-    """The options of each part: a bare key goes to the one part that knows it, `part.key` where it says.
+def settings(given: Sequence[str], parts: Mapping[str, type[Config]], flag: str = "--set") -> dict[str, dict[str, Any]]:
+    """The options of each part: a bare key goes to the one part that knows it, `part.key` where it says. `flag` is the
+    command's option by which they were given.
 
     >>> from unseen.engine.recipe import Recipe
     >>> settings(["steps=20", "recipe.clip=null"], {"recipe": Recipe})
@@ -30,19 +31,19 @@ def settings(given: Sequence[str], parts: Mapping[str, type[Config]]) -> dict[st
     for text in given:
         key, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"--set {text}: expected key=value, e.g. --set length=5")
+            raise UsageError(f"{flag} {text}: expected key=value, e.g. {flag} length=5")
         part, dot, option = key.partition(".")
         prefixed = dot and part in parts
         owners = [p for p in parts if (p == part and option in known[p] if prefixed else key in known[p])]
         option = option if prefixed else key
         if not owners:
             names = known[part] if prefixed else {name for options in known.values() for name in options}
-            raise UsageError(f"--set {text}: unknown option '{key}'. {nearest(option, names)}")
+            raise UsageError(f"{flag} {text}: unknown option '{key}'. {nearest(option, names)}")
         if len(owners) > 1:
             choices = " or ".join(f"{owner}.{key}" for owner in owners)
-            raise UsageError(f"--set {text}: '{key}' is an option of several parts; say {choices}")
+            raise UsageError(f"{flag} {text}: '{key}' is an option of several parts; say {choices}")
         if option in found[owners[0]]:
-            raise UsageError(f"--set {text}: '{option}' is given twice")
+            raise UsageError(f"{flag} {text}: '{option}' is given twice")
         found[owners[0]][option] = _option(value, parts[owners[0]].model_fields[option].annotation)
     return found
 

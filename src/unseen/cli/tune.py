@@ -121,9 +121,9 @@ def _varied(given: list[str], parts: dict[str, type[Config]]) -> dict[str, list[
     """`gating=none,joint` as values of the option of the part that knows it."""
     found: dict[str, list[Any]] = {}
     for text in given:
-        key, _, values = text.partition("=")
+        key, equals, values = text.partition("=")
         for value in values.split(","):
-            for part, options in settings([f"{key}={value}"], parts).items():
+            for part, options in settings([f"{key}{equals}{value}"], parts, "--vary").items():
                 for option, one in options.items():
                     found.setdefault(f"{part}.{option}", []).append(one)
     return found

@@ -74,8 +74,7 @@ def _judge(task: Task, path: Path, companions: dict[str, Path]) -> bool:
     if more:
         count = len(judgement.mismatches) - MOST
         typer.echo(f"… and {count} more, line{'s' * (len(more) > 1)} {', '.join(map(str, more))}")
-    right = judgement.examples - len({wrong.line for wrong in judgement.mismatches})
-    typer.echo(f"{path}: {right} of {judgement.examples} answers agree with {judge}{judgement.note}")
+    typer.echo(f"{path}: {judgement.right} of {judgement.examples} answers agree with {judge}{judgement.note}")
     return not judgement.mismatches
 
 

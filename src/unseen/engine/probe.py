@@ -1,23 +1,40 @@
-"""How long a step takes in stacks of several sizes: tried, not guessed. Only the time depends on the answer."""
+"""How long stacks of several sizes take: tried, not guessed. Only the time depends on the answer."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import mean, median
 
 import numpy as np
+import torch
 
 from unseen.engine.feed import Batch, Feeds, Source
 from unseen.engine.lengths import shorten, typical
+from unseen.engine.predict import CHUNK, conditions, draw, predictions
 from unseen.engine.recipe import Recipe
+from unseen.engine.stack import Stack
+from unseen.engine.threads import one_thread
 from unseen.engine.train import Job, Member, Trainer
 from unseen.tasks.base import Task
 
 CANDIDATES = (1, 5, 10, 20)
-_TIMED, _WARM = 4, 1
-"""Steps that are timed at each size, after some that are not."""
+_ANSWERED = 2 * CHUNK
+"""Examples that are answered to see how long that takes."""
+_WARM, _TIMED, _MOST, _LONG = 1, 5, 50, 0.2
+"""Steps that are not timed; that are; and, where they are short, so many at most or as many as take so many seconds."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds that a member of a stack takes: for a step, to answer an example (with its score), to be built."""
+
+    step: float
+    answer: float
+    build: float
 
 
 def sizes(members: int) -> list[int]:
@@ -29,24 +46,49 @@ def sizes(members: int) -> list[int]:
     return sorted({min(size, members) for size in CANDIDATES})
 
 
-def time_sizes(job: Job, tried: Iterable[int], seconds: float = math.inf) -> dict[int, float]:
-    """Seconds per member and step at each size, the smallest first; those that would not end in time are left out.
+def time_sizes(job: Job, tried: Iterable[int], seconds: float = math.inf) -> dict[int, Pace]:
+    """The pace at each size, the smallest first; those that would not end in time are left out.
 
-    Every size trains a few throw-away steps on one drawn batch; the fastest of them counts. On a CPU it is this
-    process's time that is measured, so that a busy machine disturbs little. The smallest size is always tried.
+    Every size validates and trains a few throw-away steps on one drawn batch; the median step counts. On a CPU it is
+    this process's time that is measured, so that a busy machine disturbs little. The smallest size is always tried.
     """
-    deadline = time.perf_counter() + seconds
-    clock = time.process_time if job.device == "cpu" else time.perf_counter
+    warm_up()
+    deadline, clock = time.perf_counter() + seconds, _clock(job)
     # It never ends, never validates and never diverges: only steps are timed.
-    recipe = job.recipe.model_copy(update={"steps": 10**9, "validate_every": 10**9, "learning_rate": 1e-9})
-    feeds, found = _OneBatch(job.task, recipe), dict[int, float]()
+    recipe = job.recipe.model_copy(update={
+        "steps": 10**9, "validate_every": 10**9, "learning_rate": 1e-9,
+        "validation_examples": min(_ANSWERED, job.recipe.validation_examples)})
+    feeds, found, expected = _OneBatch(job.task, recipe), dict[int, Pace](), 0.0
     for size in sorted(tried):
-        expected = (_WARM + _TIMED) * size * min(found.values(), default=0.0)
-        if found and time.perf_counter() + expected > deadline:
+        if found and time.perf_counter() + size * expected > deadline:
             break
         members = tuple(Member(str(i), i, i, recipe) for i in range(size))
-        found[size] = _fastest(Trainer(replace(job, members=members), feeds=feeds), clock, deadline) / size
+        pace = found[size] = _pace(replace(job, members=members), feeds, clock, deadline)
+        expected = (_WARM + _TIMED) * pace.step + 2 * recipe.validation_examples * pace.answer + pace.build
     return found
+
+
+@cache
+def warm_up() -> None:
+    """Have torch import what it does with the first optimiser: that takes longer than many a probe."""
+    torch.optim.Adam([torch.zeros(1)])
+
+
+def longer_tests(job: Job) -> float:
+    """How many times as long an example of the evaluation takes, on average, as one of the validation: a condition may
+    have longer sequences."""
+    task, clock = job.task, _clock(job)
+    drawn = [draw(task, name, CHUNK, "test") for name in (task.validation, *conditions(task, job.evaluation))]
+    if len({str({name: values.shape[1:] for name, values in one.inputs.items()}) for one in drawn}) == 1:
+        return 1.0
+    stack, times = Stack([job.build(0).to(job.device, job.dtype)]), list[float]()
+    with one_thread():
+        predictions(stack, drawn[0], task.spec)  # the first pass takes longer
+        for examples in drawn:
+            began = clock()
+            predictions(stack, examples, task.spec)
+            times.append((clock() - began) / len(examples))
+    return mean(times[1:]) / times[0]
 
 
 def best_size(times: Mapping[int, float]) -> int:
@@ -62,13 +104,30 @@ def best_size(times: Mapping[int, float]) -> int:
     return best
 
 
-def _fastest(trainer: Trainer, clock: Callable[[], float], deadline: float) -> float:
+def _clock(job: Job) -> Callable[[], float]:
+    return time.process_time if job.device == "cpu" else time.perf_counter
+
+
+def _pace(job: Job, feeds: Feeds, clock: Callable[[], float], deadline: float) -> Pace:
+    began, size = clock(), len(job.members)
+    trainer = Trainer(job, feeds=feeds)
+    built = clock() - began
+    trainer.begin()  # draws the data
+    began = clock()
+    trainer.begin()
+    answered = clock() - began
+    examples = min(job.recipe.validation_examples, job.task.size(job.task.validation) or _ANSWERED)
+    return Pace(_step(trainer, clock, deadline) / size, answered / size / examples, built / size)
+
+
+def _step(trainer: Trainer, clock: Callable[[], float], deadline: float) -> float:
     times: list[float] = []
-    while len(times) <= _WARM or (len(times) < _WARM + _TIMED and time.perf_counter() < deadline):
+    while len(times) <= _WARM or (time.perf_counter() < deadline and (
+            len(times) < _WARM + _TIMED or (sum(times) < _LONG and len(times) < _WARM + _MOST))):
         began = clock()
         trainer.advance(steps=1)
         times.append(clock() - began)
-    return min(times[_WARM:])
+    return median(times[_WARM:])
 
 
 class _OneBatch(Feeds):

@@ -8,7 +8,6 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 
 from unseen.config import Config
 from unseen.errors import UsageError, nearest
-from unseen.metrics.analyses import ANALYSES
 
 SPECIALIZATION = "specialization"
 """The analysis of how modules share out rules; unlike those of the table, it draws data of its own."""
@@ -20,6 +19,8 @@ SIMILARITY = "similarity"
 """The analysis of what the states of a model are like, before and after training; it draws, and needs both."""
 
 
+PER_MEMBER = frozenset({"name", "learning_rate", "weight_decay", "clip", "patience"})
+"""The options of a recipe in which the members of one stack may differ."""
 Batches = Literal["shuffled", "lengths", "given"]
 
 
@@ -72,6 +73,10 @@ class Evaluation(Config):
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         """In the table's order and each once, so that the same work has the same id."""
+        if not names:
+            return ()
+        from unseen.metrics.analyses import ANALYSES  # loads pandas
+
         known = (*ANALYSES, SPECIALIZATION, REPRESENTATION, BY_RULE, SIMILARITY)
         for name in names:
             if name not in known:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 
+from unseen.config import Config
 from unseen.engine.measure import Measure
 from unseen.engine.origin import Origin
 from unseen.engine.predict import NOT_KEPT, draw, predictions
 from unseen.engine.recipe import SPECIALIZATION, Evaluation
 from unseen.engine.stack import Stack
 from unseen.metrics.accuracy import Score
-from unseen.metrics.adaptation import adaptation
+from unseen.metrics.adaptation import DRAWS, adaptation
 from unseen.metrics.specialization import Tally
 from unseen.randomness import Floats
 from unseen.tasks.base import Array, Examples, Task
@@ -41,6 +42,12 @@ def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
 def examples(task: Task, evaluation: Evaluation) -> int:
     """How many examples the activation matrices take; where adaptation is sampled, it takes some more."""
     return evaluation.activation_examples
+
+
+def sampled_examples(model: Config, task: Task, evaluation: Evaluation) -> int:
+    """How many examples every member is shown by itself, where adaptation is sampled: see `local_gating`."""
+    local = getattr(model, "gating", "none") != "joint" or not task.spec.streams
+    return 0 if local or SPECIALIZATION not in evaluation.analyses else DRAWS * evaluation.adaptation_examples
 
 
 def specialization(stack: Stack, task: Rules, evaluation: Evaluation) -> list[dict[str, Score]]:

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from unseen.engine.feed import Feeds, target_tensor, tensors
 from unseen.engine.flat import State
+from unseen.engine.memory import keep_memory
 from unseen.engine.optimiser import Optimiser
 from unseen.engine.predict import draw, member_loss, predictions
-from unseen.engine.recipe import Evaluation, Recipe
+from unseen.engine.recipe import PER_MEMBER, Evaluation, Recipe
 from unseen.engine.stack import Stack
 from unseen.engine.threads import one_thread
 from unseen.errors import UsageError
@@ -23,8 +24,6 @@ from unseen.metrics.accuracy import accuracy
 from unseen.tasks.base import DataSeed, Examples, Task
 
 Ending = Literal["running", "finished", "stopped", "diverged"]
-PER_MEMBER = frozenset({"name", "learning_rate", "weight_decay", "clip", "patience"})
-"""The options of a recipe in which the members of one stack may differ."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +111,7 @@ class Trainer:
     """A job on its way. `advance` moves it; `save` and a new `Trainer(job, checkpoint)` continue it bit for bit."""
 
     def __init__(self, job: Job, checkpoint: Checkpoint | None = None, feeds: Feeds | None = None) -> None:
+        keep_memory()
         self.job, self.step = job, 0
         self.progress = {m.key: Progress() for m in job.members}
         self.best: dict[str, State] = {}

@@ -114,7 +114,7 @@ def page(source: Source, figures: Sequence[Figure] | None = None, say: Say = lam
         "body": assets.raw(body), "glossary": glossary.used(re.sub(r"<[^>]*>", " ", body)),
         "style": assets.raw(assets.text("report.css")), "scripts": assets.scripts(charts=bool(shown)),
         "policy": assets.policy(charts=bool(shown)), "specs": {one["id"]: one["spec"] for one in shown},
-        "data": {"configs": {paper: _config(paper) for paper in PAPERS}, "table": context["table"],
+        "data": {"configs": {paper: chart_config(paper) for paper in PAPERS}, "table": context["table"],
                  "figures": {one["id"]: one["data"] for one in shown}}})
 
 
@@ -166,7 +166,7 @@ def _tabs(shown: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     return tabs
 
 
-def _config(paper: theme.Paper) -> dict[str, Any]:
+def chart_config(paper: theme.Paper) -> dict[str, Any]:
     """The look of charts inside a page, whose own ground shows through; sizes as Altair's, as in saved figures."""
     found = theme.config(paper)
     return found | {"background": "transparent",

@@ -20,7 +20,7 @@ from unseen.tasks.base import Task
 if TYPE_CHECKING:  # to describe a cell, or to read one from a store, is not to load torch
     from torch import nn
 
-__all__ = ["PARTS", "Cell", "ForeignModel", "build_model", "difference", "model_config", "words"]
+__all__ = ["PARTS", "Cell", "ForeignModel", "build_model", "difference", "identity_text", "model_config", "words"]
 
 PARTS = ("task", "model", "recipe", "evaluation")
 _TEXTS: dict[tuple[type[Config], str], str] = {}
@@ -46,12 +46,12 @@ class Cell:
     @property
     def work(self) -> dict[str, Any]:
         """What the cell does, whatever its seeds."""
-        return {part: json.loads(_text_of(getattr(self, part))) for part in PARTS}
+        return {part: json.loads(identity_text(getattr(self, part))) for part in PARTS}
 
-    @cached_property
+    @property
     def identity(self) -> str:
-        """Everything that makes the cell what it is, and nothing else, as canonical JSON."""
-        whole = {part: _text_of(getattr(self, part)) for part in PARTS}
+        """Everything that makes the cell what it is, and nothing else, as canonical JSON; some kilobytes."""
+        whole = {part: identity_text(getattr(self, part)) for part in PARTS}
         whole |= {"seed": str(self.seed), "data_seed": str(self.data_seed)}
         return "{" + ",".join(f'"{part}":{whole[part]}' for part in sorted(whole)) + "}"
 
@@ -61,9 +61,9 @@ class Cell:
         return hashlib.sha256(self.identity.encode()).hexdigest()[:16]
 
 
-def _text_of(part: Config) -> str:
+def identity_text(part: Config) -> str:
     """The canonical identity of a part. Thousands of cells share few parts, so it is made once for each."""
-    key = (type(part), part.model_dump_json())
+    key = (type(part), part.as_json)
     if key not in _TEXTS:
         _TEXTS[key] = canonical(part.identity())
     return _TEXTS[key]

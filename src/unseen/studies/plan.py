@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from unseen.engine.train import PER_MEMBER
+from unseen.config import Config
+from unseen.engine.recipe import PER_MEMBER
 from unseen.studies.cell import Cell
-from unseen.studies.cost import cost
+from unseen.studies.cost import cost, counts
 from unseen.studies.grid import Entry, Level
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from unseen.studies.store import Store
 
 Stack = tuple[Cell, ...]
-_OWN = set(PER_MEMBER)
 SIZE = 10
 """How many cells to stack where nothing has been measured."""
+START = 5.0
+"""Seconds in which a run and its workers, all at once, have imported torch, and the last results are summed up."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Plan:
     """A study at one scale: what is left of it in all and at each level of each axis, in how many stacks.
 
     `parameters` are the fewest and the most that a model of the study trains; `wall_seconds` is the time from start to
-    end with so many workers (None: not estimated).
+    end with so many workers (None: not estimated), and the most it can be if members may stop early (`at_most`).
     """
 
     whole: Tally
@@ -52,6 +54,7 @@ class Plan:
     parameters: tuple[int, int]
     workers: int
     wall_seconds: float | None
+    at_most: bool
 
 
 class _Row(NamedTuple):
@@ -76,6 +79,7 @@ def plan(entries: Sequence[Entry], workers: int, rates: Rates | None = None,
             each = rates.stack_seconds(stack) / len(stack)
             seconds |= {cell.id: each * left[cell.id] for cell in stack}
     costs = [cost(entry.cell) for entry in entries]
+    counts().save()
     rows: list[_Row] = []
     by_level: dict[str, dict[Level, list[_Row]]] = defaultdict(lambda: defaultdict(list))
     for entry, found in zip(entries, costs, strict=True):
@@ -92,7 +96,8 @@ def plan(entries: Sequence[Entry], workers: int, rates: Rates | None = None,
         stacks=len(stacks),
         parameters=(min(c.parameters for c in costs), max(c.parameters for c in costs)),
         workers=workers,
-        wall_seconds=makespan([sum(seconds[c.id] for c in stack) for stack in stacks], workers) if timed else None,
+        wall_seconds=_wall([sum(seconds[c.id] for c in stack) for stack in stacks], workers) if timed else None,
+        at_most=any(e.cell.recipe.patience is not None for e in entries if left[e.cell.id]),
     )
 
 
@@ -111,9 +116,19 @@ def shares_done(store: Store, entries: Iterable[Entry]) -> dict[str, float]:
 def shape(cell: Cell) -> str:
     """Cells of equal shape can be one stack: all but seeds, the instance of the task, and the options of a recipe that
     are each member's own."""
-    parts = [part.model_dump_json() for part in (cell.model, cell.evaluation)]
-    return "\n".join([cell.task.model_dump_json(exclude=set(cell.task.instance)), *parts,
-                      cell.recipe.model_dump_json(exclude=_OWN)])
+    return "\n".join([_shared(cell.task, frozenset(cell.task.instance)), cell.model.as_json, cell.evaluation.as_json,
+                      _shared(cell.recipe, PER_MEMBER)])
+
+
+_SHARED: dict[tuple[str, frozenset[str]], str] = {}
+
+
+def _shared(part: Config, own: frozenset[str]) -> str:
+    """The options of a part that the members of a stack share, as JSON, written once for each."""
+    key = (part.as_json, own)
+    if key not in _SHARED:
+        _SHARED[key] = part.model_dump_json(exclude=set(own))
+    return _SHARED[key]
 
 
 def arrange(cells: Iterable[Cell], workers: int, rates: Rates | None = None, size: int | None = None) -> list[Stack]:
@@ -154,6 +169,10 @@ def makespan(times: Iterable[float], workers: int) -> float:
     for seconds in sorted(times, reverse=True):
         heapq.heapreplace(busy, busy[0] + seconds)
     return max(busy)
+
+
+def _wall(times: Sequence[float], workers: int) -> float:
+    return START + makespan(times, workers) if times else 0.0
 
 
 def _cut(group: Sequence[Cell], count: int) -> list[Stack]:

@@ -6,14 +6,16 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
 from unseen.studies.cell import Cell, words
-from unseen.studies.slice import Outcome, Tick
+
+if TYPE_CHECKING:  # to say how long something takes is not to load torch
+    from unseen.studies.slice import Outcome, Tick
 
 Style = Literal["auto", "lines", "none"]
 EVERY = 10.0

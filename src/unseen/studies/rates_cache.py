@@ -2,108 +2,91 @@
 
 from __future__ import annotations
 
-import json
-import os
-import warnings
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 
+from unseen.studies.kept import Kept, code_state, kept_path
 from unseen.studies.provenance import cpu_name
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What one kind of step takes: seconds per member and step by stack size, seconds to draw an example.
+    """What one kind of work takes: by stack size, seconds per member of a step and to answer an example; how many times
+    as long an example of the evaluation takes (`tests`); seconds to draw an example, and to build a member.
 
-    `asked` is the largest size that was asked for; it may have been left out because it took too long.
+    `asked` is the largest size that was asked for; it may have been left out because it took too long. `crowd` is how
+    many processes tried at once.
 
-    >>> round(Rate({1: 0.010, 5: 0.006}, draw=0.0, asked=5).step(3), 4)
+    >>> rate = Rate({1: 0.010, 5: 0.006}, {1: 0.0, 5: 0.0}, tests=1.0, draw=0.0, build=0.0, asked=5, crowd=1)
+    >>> round(rate.step(3), 4)
     0.0067
     """
 
     steps: Mapping[int, float]
+    answers: Mapping[int, float]
+    tests: float
     draw: float
+    build: float
     asked: int
+    crowd: int
 
     def step(self, members: int) -> float:
-        """Seconds per member of one step of a stack of so many: between measured sizes, whole steps lie on a line."""
-        tried = sorted(self.steps)
-        if members >= tried[-1]:
-            return self.steps[tried[-1]]
-        return float(np.interp(members, tried, [size * self.steps[size] for size in tried])) / members
+        """Seconds per member of one step of a stack of so many."""
+        return _between(self.steps, members)
 
-    def longer(self, by: float) -> Rate:
-        """The rate of a kind whose step takes so many seconds more (or, negative, less) for each member."""
-        return Rate({size: seconds + by for size, seconds in self.steps.items()}, self.draw, self.asked)
+    def answer(self, members: int) -> float:
+        """Seconds per member in which a stack of so many answers an example."""
+        return _between(self.answers, members)
+
+    def longer(self, by: float, batches: float) -> Rate:
+        """The rate of a kind whose step takes so many seconds more (or, negative, less) for each member, with batches
+        so many times as large. To answer an example takes as much more as what a step does for one."""
+        steps = {size: seconds + by for size, seconds in self.steps.items()}
+        answers = {size: seconds * steps[size] / self.steps[size] / batches for size, seconds in self.answers.items()}
+        return replace(self, steps=steps, answers=answers)
 
 
-class RatesCache:
-    """Rates by kind, for this processor, this torch and one thread. A damaged file is ignored, with a warning; one
-    that can't be written does no harm.
-    """
+def _between(table: Mapping[int, float], members: int) -> float:
+    """Seconds per member at any size: between measured ones, those of whole stacks lie on a line."""
+    tried = sorted(table)
+    if members >= tried[-1]:
+        return table[tried[-1]]
+    return float(np.interp(members, tried, [size * table[size] for size in tried])) / members
+
+
+def middle(rates: Sequence[Rate]) -> Rate:
+    """The median of what several processes measured at once: of all sizes that each of them has tried."""
+    first, every = rates[0], [set(rate.steps) for rate in rates]
+    sizes = sorted(set.intersection(*every))
+    return Rate({size: median(rate.steps[size] for rate in rates) for size in sizes},
+                {size: median(rate.answers[size] for rate in rates) for size in sizes},
+                median(rate.tests for rate in rates), median(rate.draw for rate in rates),
+                median(rate.build for rate in rates), first.asked, len(rates))
+
+
+class RatesCache(Kept[Rate]):
+    """Rates by kind, for this processor, this code and one thread."""
 
     def __init__(self, path: Path | None = None, device: str = "cpu") -> None:
-        self._path = path or default_path()
-        self._machine = f"{cpu_name()}, {device}, 1 thread, torch {version('torch')}, unseen {version('unseen')}"
-        self.known, self._new = self._read().get(self._machine, {}), dict[str, Rate]()
+        machine = f"{cpu_name()}, {device}, 1 thread, {code_state('engine', 'models', 'tasks')}"
+        super().__init__(path or kept_path("rates.json"), machine, _rate, "the rates are measured anew")
 
-    def covers(self, kind: str, size: int) -> bool:
-        """The kind is known for stacks up to this size."""
-        return kind in self.known and self.known[kind].asked >= size
-
-    def add(self, kind: str, rate: Rate) -> None:
-        """Know a newly measured rate."""
-        self.known[kind] = self._new[kind] = rate
-
-    def save(self) -> None:
-        """Write what is new beside what others have written meanwhile, whole or not at all."""
-        if self._path is None or not self._new:
-            return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said when it was read first
-            held = self._read()
-        held[self._machine] = held.get(self._machine, {}) | self._new
-        temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps({m: {k: asdict(r) for k, r in rates.items()} for m, rates in held.items()}))
-            temporary.replace(self._path)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink()
-
-    def _read(self) -> dict[str, dict[str, Rate]]:
-        if self._path is None:
-            return {}
-        try:
-            text = self._path.read_text()
-        except (OSError, UnicodeDecodeError):
-            return {}
-        try:
-            return {m: {k: _rate(r) for k, r in rates.items()} for m, rates in json.loads(text).items()}
-        except (ValueError, TypeError, KeyError, AttributeError):
-            warnings.warn(f"{self._path} is damaged and is ignored; the rates are measured anew", stacklevel=4)
-            return {}
-
-
-def default_path() -> Path | None:
-    """`rates.json` in the user's cache directory; None: this user has no home."""
-    try:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "unseen" / "rates.json"
-    except RuntimeError:
-        return None
+    def covers(self, kind: str, size: int, crowd: int) -> bool:
+        """The kind is known for stacks up to this size, tried by so many processes at least."""
+        return kind in self.known and self.known[kind].asked >= size and self.known[kind].crowd >= crowd
 
 
 def _rate(said: Mapping[str, Any]) -> Rate:
-    rate = Rate({int(k): float(v) for k, v in said["steps"].items()}, float(said["draw"]), int(said["asked"]))
-    if not rate.steps or min(rate.steps) < 1 or not all(0 < s < float("inf") for s in rate.steps.values()):
+    steps, answers = ({int(k): float(v) for k, v in said[name].items()} for name in ("steps", "answers"))
+    tests, draw, build = (float(said[name]) for name in ("tests", "draw", "build"))
+    if not steps or min(steps) < 1 or steps.keys() != answers.keys() or not all(0 < s < inf for s in steps.values()):
         raise ValueError(f"no times of steps: {said}")
-    if not 0 <= rate.draw < float("inf"):
-        raise ValueError(f"no time to draw an example: {said}")
-    return rate
+    if not all(0 <= s < inf for s in (*answers.values(), tests, draw, build)):
+        raise ValueError(f"no times of examples: {said}")
+    return Rate(steps, answers, tests, draw, build, int(said["asked"]), int(said["crowd"]))

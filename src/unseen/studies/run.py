@@ -14,9 +14,10 @@ from typing import Any, Literal
 from unseen.engine.checkpoint import unpack
 from unseen.errors import CheckFailed, UsageError, nearest
 from unseen.studies.cell import Cell
-from unseen.studies.executors import Death, Executor, cores
+from unseen.studies.executors import Death, Executor
 from unseen.studies.plan import arrange
 from unseen.studies.progress import Progress, Style
+from unseen.studies.provenance import cores
 from unseen.studies.rates import Rates
 from unseen.studies.sinks.follow import follow
 from unseen.studies.slice import KEEP, Keep, Outcome, Slice, Tick, alone, stack_name

@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from unseen.errors import CheckFailed, UsageError
 from unseen.studies.cell import PARTS, difference
 from unseen.studies.database import FILE, FOLDERS, open_to_read, open_to_write, said_plainly
 from unseen.studies.lock import take_lock
-from unseen.studies.seals import KEY, broken, frame, seal
+from unseen.studies.seals import KEY, Columns, broken, frame, pieces, seal
 from unseen.studies.tables import curves_table, records_table
 
 if TYPE_CHECKING:  # to read a store is not to load torch
@@ -86,7 +86,10 @@ class Store:
         except OSError as error:
             raise UsageError(f"{path} can't be written: {error.strerror}") from error
         try:
-            return cls(path, open_to_write(path), lock)
+            store = cls(path, open_to_write(path), lock)
+            for file in (path / "weights").glob("*.partial"):  # a kill left it; here, since there may be thousands
+                file.unlink()
+            return store
         except BaseException:
             lock.release()
             raise
@@ -137,10 +140,10 @@ class Store:
         with self._transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO cells (id, identity, seed, data_seed) VALUES (?, ?, ?, ?)",
-                [(e.cell.id, e.cell.identity, e.cell.seed, e.cell.data_seed) for e in entries])
+                ((e.cell.id, e.cell.identity, e.cell.seed, e.cell.data_seed) for e in entries))
             self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)",
-                                 [(e.cell.id, scale, position[canonical(dict(e.levels))],
-                                   json.dumps(dict(e.levels), ensure_ascii=False)) for e in entries])
+                                 ((e.cell.id, scale, position[canonical(dict(e.levels))],
+                                   json.dumps(dict(e.levels), ensure_ascii=False)) for e in entries))
             seal(self._db, ("cells", "entries"), [e.cell.id for e in entries])
 
     def commit(self, stack: str, cells: Sequence[str], outcome: Outcome) -> None:
@@ -259,13 +262,11 @@ class Store:
         return f"{folder}/{name}", _sha(data)
 
     def _sweep(self) -> None:
-        """Remove checkpoints that nothing names any more, and what a kill left half written."""
+        """Remove checkpoints that nothing names any more: there are never more than stacks under way."""
         named = {row["file"] for row in self._rows("SELECT file FROM checkpoints")}
         for file in (self.path / "checkpoints").iterdir():
             if f"checkpoints/{file.name}" not in named:
                 file.unlink()
-        for file in (self.path / "weights").glob("*.partial"):
-            file.unlink()
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -280,13 +281,14 @@ class Store:
     def places(self) -> dict[tuple[str, str], Place]:
         """What is held at each place of the study, by (scale, levels as canonical JSON)."""
         found: dict[tuple[str, str], Place] = {}
-        for row in self._rows("SELECT scale, levels, identity, seed, data_seed FROM entries JOIN cells ON cell = id "
-                              "GROUP BY scale, levels, seed, data_seed"):
-            key = (row["scale"], canonical(json.loads(row["levels"])))
-            if key not in found:
-                said = json.loads(row["identity"])
-                found[key] = Place({part: said[part] for part in PARTS}, set())
-            found[key].seeds.add((row["seed"], row["data_seed"]))
+        with said_plainly(self.path):
+            for row in self._db.execute("SELECT scale, levels, identity, seed, data_seed FROM entries JOIN cells ON "
+                                        "cell = id GROUP BY scale, levels, seed, data_seed"):
+                key = (row["scale"], canonical(json.loads(row["levels"])))
+                if key not in found:
+                    said = json.loads(row["identity"])
+                    found[key] = Place({part: said[part] for part in PARTS}, set())
+                found[key].seeds.add((row["seed"], row["data_seed"]))
         return found
 
     def status(self, cells: Sequence[str] | None = None) -> dict[str, str]:
@@ -304,7 +306,8 @@ class Store:
     def check(self, *tables: str) -> None:
         """Whether tables hold what was written into them; one that does not is named, never read as data."""
         for table in tables:
-            self._sealed(table)
+            with self._snapshot(), said_plainly(self.path):
+                self._check(table, pieces(self._db, f"SELECT * FROM {table}"))
 
     def checkpoints(self) -> Iterator[tuple[str, list[str], bytes]]:
         """(stack, cells, bytes) of every unfinished stack; a damaged file is named, never read as data."""
@@ -414,15 +417,18 @@ class Store:
             finally:
                 self._db.rollback()
 
-    def _sealed(self, table: str, order: str = "1") -> pd.DataFrame:
+    def _sealed(self, table: str, order: str) -> pd.DataFrame:
         """All rows of a table, if they are what was written."""
-        with self._snapshot():
-            found = self._frame(f"SELECT * FROM {table} ORDER BY {order}")
-            wrong = broken(self._db, table, found)
+        with self._snapshot(), said_plainly(self.path):
+            found = frame(self._db, f"SELECT * FROM {table} ORDER BY {order}")
+            self._check(table, [found])
+        return found
+
+    def _check(self, table: str, parts: Iterable[Columns]) -> None:
+        wrong = broken(self._db, table, parts)
         if wrong:
             raise CheckFailed(f"{self.path / FILE} is damaged: in its {table}, what it holds of cell {wrong[0]} is not "
                               "what was written. Go back to a copy of it, or run into a new directory")
-        return found
 
     def _frame(self, query: str) -> pd.DataFrame:
         with said_plainly(self.path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -55,6 +56,17 @@ class Study:
         """The cells of a scale with their levels; `seeds` replaces the study's own. Equal entries are merged."""
         if scale not in self.scales:
             raise UsageError(f"study '{self.name}' has no scale '{scale}'. {nearest(scale, self.scales)}")
+        asked = (scale, None if seeds is None else tuple(seeds))
+        if asked not in self._expanded:
+            self._expanded[asked] = self._expand(*asked)
+        return list(self._expanded[asked])
+
+    @cached_property
+    def _expanded(self) -> dict[tuple[str, tuple[int, ...] | None], list[Entry]]:
+        """What was asked for before: a large study takes seconds to expand."""
+        return {}
+
+    def _expand(self, scale: str, seeds: tuple[int, ...] | None) -> list[Entry]:
         cells: dict[str, Entry] = {}
         places: dict[tuple[object, int, int], Entry] = {}
         for grid in self.grids(scale):

@@ -98,12 +98,14 @@ class Artefact:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """What in a file is not right (the answer, if nothing else is said), and the line it stands on (from 1)."""
+    """What in a file is not right (the answer, if nothing else is said), and the line it stands on (from 1); where a
+    line holds several examples, which of them it is (from 0)."""
 
     line: int
     given: str
     expected: str
     what: str = "the answer"
+    example: int = 0
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,11 @@ class Judgement:
     examples: int
     mismatches: tuple[Mismatch, ...]
     note: str = ""
+
+    @property
+    def right(self) -> int:
+        """How many examples have nothing wrong."""
+        return self.examples - len({(wrong.line, wrong.example) for wrong in self.mismatches})
 
 
 class Task(Config):

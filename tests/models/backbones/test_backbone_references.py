@@ -17,9 +17,10 @@ from unseen.models.backbones.perceiver import Perceiver
 from unseen.models.build import build
 from unseen.models.layers.cross import CrossBlock
 from unseen.models.layers.encoder import Block
+from unseen.models.layers.gru import gated
 from unseen.models.layers.linear import Linear
 from unseen.models.layers.modular import ModularBlock
-from unseen.models.layers.steps import Stepwise, elman, gated
+from unseen.models.layers.steps import Stepwise, elman
 from unseen.models.layers.symbols import Symbols
 from unseen.models.layers.tape import Tape
 from unseen.spec import Field, Spec, Stream, Target

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ctl_worlds import PUBLISHED, STAGED, make, published, published_examples
 
+from program import inside, outside
 from unseen.errors import CheckFailed, UsageError
 from unseen.tasks.base import Mismatch
 from unseen.tasks.ctl import read_examples, write_json_lines
@@ -134,14 +133,14 @@ def test_on_the_command_line(world: Path, tmp_path: Path) -> None:
     bad = [{"functions": ["g", "e"], "symbol": 2, "target": 0, "condition": "train"},
            {"functions": ["k", "e"], "symbol": 0, "target": 1, "condition": "train"}]
     path = write(tmp_path / "x.jsonl", [*rows("S_4_12_o4_k1"), *bad])
-    command = [sys.executable, "-m", "unseen", "verify", "ctl/S", "--data", str(path), "--world", str(world)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = ["verify", "ctl/S", "--data", path, "--world", world]
+    done = outside(*command)
     assert done.returncode == 1
     assert f"{path}, line 201: the answer is 0, ctl/S says 3" in done.stdout
     assert f"{path}, line 202: the condition is train, ctl/S says k after e (a1 → b2) is no training" in done.stdout
     assert "200 of 202 answers agree" in done.stdout
     write(path, [{**row, "target": (row["target"] + 1) % 4} for row in rows("S_4_12_o4_k1")[:25]])
-    many = subprocess.run(command, capture_output=True, text=True)
+    many = inside(*command)
     assert "line 20: the answer" in many.stdout and "… and 5 more, lines 21, 22, 23, 24, 25\n" in many.stdout
-    alone = subprocess.run(command[:5] + command[-2:], capture_output=True, text=True)
+    alone = inside(*command[:2], *command[-2:])
     assert alone.returncode == 2 and "--world goes with --data FILE" in alone.stderr

@@ -56,14 +56,15 @@ class TestPublished:
         found = judge(tmp_path, ALL[case])
         assert found.examples == 8 and not found.mismatches
 
-    def test_a_batch_is_one_line(self, tmp_path: Path, case: str) -> None:
+    def test_a_batch_is_one_line_of_many_examples(self, tmp_path: Path, case: str) -> None:
         batch = ALL[case][0] | {key: [line[key] for line in ALL[case]] for key in BATCHED}
         found = judge(tmp_path, [batch])
-        assert found.examples == 1 and not found.mismatches
+        assert (found.examples, found.right, found.note) == (8, 8, f"; 8 of {batch['process']}")
         answers = np.array(batch["y_regression"])
         answers[4] += 0.001
         found = judge(tmp_path, [batch, batch | {"y_regression": answers.tolist()}])
-        assert [wrong.line for wrong in found.mismatches] == [2]
+        assert [(wrong.line, wrong.example) for wrong in found.mismatches] == [(2, 4)]
+        assert (found.examples, found.right) == (16, 15)
         assert found.mismatches[0].what.startswith("y_regression at 4")
 
     def test_wrong_numbers_and_classes_are_found(self, tmp_path: Path, case: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from unseen.models.backbones.recurrent import Recurrent, RecurrentOptions
-from unseen.models.layers.steps import Stepwise, gated
+from unseen.models.layers.gru import gated
+from unseen.models.layers.steps import Stepwise
 from unseen.spec import Spec
 
 

@@ -13,6 +13,7 @@ from unseen.models.layers.attention import ALL, padding
 from unseen.models.layers.embed import Embed
 from unseen.models.layers.gating import Gating
 from unseen.models.layers.modular import ModularBlock
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.readout import ReadOut
 from unseen.models.layers.symbols import Symbols
 from unseen.models.layers.tape import NO_TAPE, Tape
@@ -64,7 +65,7 @@ class Modular(nn.Module):
             )
             for _ in range(options.layers)
         )
-        self.norm = nn.LayerNorm(width)
+        self.norm = LayerNorm(width)
         self.read_out = ReadOut(spec, width)
 
     def forward(self, inputs: Mapping[str, Tensor], tape: Tape = NO_TAPE) -> Tensor:

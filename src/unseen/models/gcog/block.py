@@ -10,6 +10,7 @@ from unseen.models.gcog.ends import MLP, Activation
 from unseen.models.gcog.tokens import Embedded, Tokens, barrier
 from unseen.models.layers.distances import DistanceTable
 from unseen.models.layers.linear import Linear, affine
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.tape import Tape
 
 
@@ -28,7 +29,7 @@ class Block(nn.Module):
         super().__init__()
         self.attention = Attention(width, heads=heads, table=table)
         self.mlp = MLP(width, hidden, width, activation=activation)
-        self.norm_first, self.norm_second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.norm_first, self.norm_second = LayerNorm(width), LayerNorm(width)
 
     def forward(self, tokens: Tokens, tape: Tape, name: str) -> Tensor:
         """All tokens: (B, T, width). Keeps the weights of attention, (B, heads, T, T)."""

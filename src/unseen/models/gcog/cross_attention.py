@@ -11,6 +11,7 @@ from unseen.models.gcog.attention import Attention
 from unseen.models.gcog.ends import MLP, Head
 from unseen.models.gcog.options import TransformerOptions
 from unseen.models.gcog.streamed import TwoStreams
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.spec import Spec
 
@@ -32,7 +33,7 @@ class CrossAttention(nn.Module):
         super().__init__()
         width, hidden = options.width, options.hidden
         self.streams = TwoStreams(options, spec)
-        self.cross, self.norm = Attention(width), nn.LayerNorm(width)
+        self.cross, self.norm = Attention(width), LayerNorm(width)
         self.mlp = MLP(width, hidden, hidden)
         self.head = Head(hidden, self.streams.reading.classes)
 

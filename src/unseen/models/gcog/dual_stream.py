@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from unseen.models.gcog.ends import MLP, Head
 from unseen.models.gcog.options import TransformerOptions
 from unseen.models.gcog.streamed import TwoStreams
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.spec import Spec
 
@@ -30,7 +31,7 @@ class DualStream(nn.Module):
         width, hidden = options.width, options.hidden
         self.streams = TwoStreams(options, spec)
         self.rule_mlp, self.stimulus_mlp = MLP(width, hidden), MLP(width, hidden)
-        self.norm, self.mlp = nn.LayerNorm(hidden), MLP(hidden, 2 * hidden, 2 * hidden, hidden)
+        self.norm, self.mlp = LayerNorm(hidden), MLP(hidden, 2 * hidden, 2 * hidden, hidden)
         self.head = Head(hidden, self.streams.reading.classes)
 
     def forward(self, inputs: Mapping[str, Tensor], tape: Tape = NO_TAPE) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from unseen.models.layers.activation import gelu
 from unseen.models.layers.linear import Linear
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.tape import Tape
 
 Activation = Literal["relu", "gelu"]
@@ -36,7 +37,7 @@ class Head(nn.Module):
 
     def __init__(self, width: int, classes: int, *, norm: bool = True) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width) if norm else nn.Identity()
+        self.norm = LayerNorm(width) if norm else nn.Identity()
         self.answer = Linear(width, classes)
 
     def forward(self, state: Tensor, tape: Tape) -> Tensor:

@@ -14,6 +14,7 @@ from unseen.models.gcog.options import TransformerOptions
 from unseen.models.gcog.streamed import TwoStreams
 from unseen.models.gcog.streams import Sequence
 from unseen.models.gcog.tokens import Made, Tokens
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.spec import Spec
 
@@ -26,7 +27,7 @@ class Glance(nn.Module):
     def __init__(self, name: str, hidden: int, source: int) -> None:
         super().__init__()
         self.name = name
-        self.attention, self.norm, self.mlp = Attention(hidden, source), nn.LayerNorm(hidden), MLP(hidden, hidden)
+        self.attention, self.norm, self.mlp = Attention(hidden, source), LayerNorm(hidden), MLP(hidden, hidden)
 
     def forward(self, latents: Tensor | None, tokens: Tokens, tape: Tape) -> Tensor:
         found = self.norm(self.attention.look(latents, tokens, tape, f"cross.{self.name}.attention"))
@@ -61,7 +62,7 @@ class Perceiver(nn.Module):
         self.streams = TwoStreams(options, spec)
         self.to_rule, self.to_stimulus = Glance("rule", hidden, width), Glance("stimulus", hidden, width)
         self.latents: nn.Parameter | None
-        self.among, self.norm = Attention(hidden), nn.LayerNorm(hidden)
+        self.among, self.norm = Attention(hidden), LayerNorm(hidden)
         self.mlp = MLP(hidden, hidden)
         self.head = Head(hidden, self.streams.reading.classes, norm=False)
         learned = nn.Parameter(torch.empty(LATENTS, hidden).normal_(std=0.02)) if options.latents == "learned" else None

@@ -15,8 +15,10 @@ from unseen.errors import UsageError
 from unseen.models.gcog.ends import Head
 from unseen.models.gcog.streams import columns, read
 from unseen.models.gcog.tokens import at_end
+from unseen.models.layers.gru import gated
 from unseen.models.layers.linear import affine
-from unseen.models.layers.steps import Activation, Step, elman, gated
+from unseen.models.layers.norm import LayerNorm
+from unseen.models.layers.steps import Activation, Step, elman
 from unseen.models.layers.tape import NO_TAPE, Tape
 from unseen.spec import Spec
 
@@ -50,7 +52,7 @@ class Recurrent(nn.Module):
 
         self.input_weight, self.state_weight = uniform(sum(self.sizes), gates * width), uniform(width, gates * width)
         self.input_bias, self.state_bias = uniform(gates * width), uniform(gates * width)
-        self.norm = nn.LayerNorm(width) if options.norm_each_step else None
+        self.norm = LayerNorm(width) if options.norm_each_step else None
         self.head = Head(width, self.reading.classes, norm=not options.norm_each_step)
 
     def forward(self, inputs: Mapping[str, Tensor], tape: Tape = NO_TAPE) -> Tensor:

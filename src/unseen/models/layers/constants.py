@@ -18,8 +18,8 @@ def constant(make: Callable[P, Tensor]) -> Callable[P, Tensor]:
     @lru_cache(maxsize=256)
     @wraps(make)
     def remembered(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-        # A tensor first made while evaluating must still serve in training.
-        with torch.inference_mode(False), torch.no_grad():
+        # A tensor first made while evaluating, or while operations are counted, must still serve in training.
+        with torch.inference_mode(False), torch.no_grad(), torch._C._DisableTorchDispatch():
             return make(*args, **kwargs)
 
     return cast(Callable[P, Tensor], remembered)

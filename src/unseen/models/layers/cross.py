@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from unseen.errors import UsageError
 from unseen.models.layers.attention import attend, by_head, merge
 from unseen.models.layers.linear import Linear
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.tape import Tape
 
 
@@ -48,10 +49,10 @@ class CrossBlock(nn.Module):
         self.dropout = dropout
         self.attention = CrossAttention(width, heads, dropout)
         self.expand, self.contract = Linear(width, hidden), Linear(hidden, width)
-        self.norm_tokens, self.norm_source, self.norm_second = (nn.LayerNorm(width) for _ in range(3))
+        self.norm_tokens, self.norm_source, self.norm_second = (LayerNorm(width) for _ in range(3))
 
     def forward(self, x: Tensor, source: Tensor, barrier: Tensor | None, tape: Tape, name: str) -> Tensor:
         found = self.attention(self.norm_tokens(x), self.norm_source(source), barrier, tape, name)
-        u = x + tape.dropout(found, self.dropout)
+        u = tape.onto(x, found, self.dropout)
         inner = tape.dropout(self.expand(self.norm_second(u)).relu(), self.dropout)
-        return u + tape.dropout(self.contract(inner), self.dropout)
+        return tape.onto(u, self.contract(inner), self.dropout)

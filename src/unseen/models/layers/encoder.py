@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from unseen.models.layers.attention import ALL, Attention, causal, padding
 from unseen.models.layers.linear import Linear
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.positions import Scheme
 from unseen.models.layers.tape import NO_TAPE, Tape
 
@@ -35,7 +36,7 @@ class Block(nn.Module):
         self.dropout, self.norm = dropout, norm
         self.attention = Attention(width, heads, dropout, positions) if self_attention else None
         self.expand, self.contract = Linear(width, hidden), Linear(hidden, width)
-        self.norm_first, self.norm_second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.norm_first, self.norm_second = LayerNorm(width), LayerNorm(width)
 
     def forward(
         self,
@@ -51,15 +52,16 @@ class Block(nn.Module):
         if self.attention is not None:
             looked_at = self.norm_first(x) if pre else x
             found = self.attention(looked_at, barrier, places=places, rows=rows, tape=tape, name=name)
-            u = u + tape.dropout(found, self.dropout)
+            u = tape.onto(u, found, self.dropout)
         if pre:
-            return u + self._feed_forward(self.norm_second(u), tape)
+            return tape.onto(u, self._feed_forward(self.norm_second(u), tape), self.dropout)
         u = self.norm_first(u)
-        result: Tensor = self.norm_second(u + self._feed_forward(u, tape))
+        result: Tensor = self.norm_second(tape.onto(u, self._feed_forward(u, tape), self.dropout))
         return result
 
     def _feed_forward(self, x: Tensor, tape: Tape) -> Tensor:
-        return tape.dropout(self.contract(tape.dropout(self.expand(x).relu(), self.dropout)), self.dropout)
+        inner: Tensor = self.contract(tape.dropout(self.expand(x).relu(), self.dropout))
+        return inner
 
 
 class Encoder(nn.Module):
@@ -88,7 +90,7 @@ class Encoder(nn.Module):
             Block(width, heads, hidden, dropout, norm=norm, positions=positions, self_attention=self_attention)
             for _ in range(1 if shared else layers)
         )
-        self.norm = nn.LayerNorm(width) if norm == "pre" else nn.Identity()
+        self.norm = LayerNorm(width) if norm == "pre" else nn.Identity()
 
     def forward(
         self,

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from unseen.models.layers.attention import ALL, padding
 from unseen.models.layers.cross import CrossBlock
 from unseen.models.layers.encoder import Block
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.tape import NO_TAPE, Tape
 
 
@@ -23,7 +24,7 @@ class Latents(nn.Module):
         self.latents = nn.Parameter(torch.empty(latents, width).normal_(std=0.02))
         self.looks = nn.ModuleList(CrossBlock(width, heads, hidden, dropout) for _ in range(layers))
         self.thoughts = nn.ModuleList(Block(width, heads, hidden, dropout, norm="pre") for _ in range(layers))
-        self.answer, self.norm = CrossBlock(width, heads, hidden, dropout), nn.LayerNorm(width)
+        self.answer, self.norm = CrossBlock(width, heads, hidden, dropout), LayerNorm(width)
 
     def forward(self, x: Tensor, mask: Tensor | None = None, *, rows: slice = ALL, tape: Tape = NO_TAPE) -> Tensor:
         """Keeps `cross.attention` (B, heads, latents, T) and `latents.attention` of the last layer (of earlier ones

@@ -8,6 +8,7 @@ from unseen.errors import UsageError
 from unseen.models.layers.attention import Attention
 from unseen.models.layers.gating import Gate, Gating, RuleTable
 from unseen.models.layers.mixture import Mixture
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.positions import Scheme
 from unseen.models.layers.tape import Tape
 
@@ -41,7 +42,7 @@ class ModularBlock(nn.Module):
         self.mixture = Mixture(modules, width, hidden // modules, width, shared=True, scored=gating == "joint")
         self.gate = Gate(gating, symbols, modules)
         self.scorer = RuleTable(symbols, width, modules) if gating == "operation" else None
-        self.norm_first, self.norm_second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.norm_first, self.norm_second = LayerNorm(width), LayerNorm(width)
 
     def forward(
         self,
@@ -60,7 +61,7 @@ class ModularBlock(nn.Module):
         tokens = self.norm_first(x).flatten(0, 1)
         given = self.gate(symbols.flatten(), self.scorer and self.scorer(), tokens)
         mixed, weights = self.mixture(tokens.mT[None], given)
-        u = x + tape.dropout(mixed.view(x.shape), self.dropout)
+        u = tape.onto(x, mixed.view(x.shape), self.dropout)
         found = self.attention(self.norm_second(u), barrier, places=places, rows=rows, tape=tape, name=name)
         by_token = None if weights is None else weights.mT.unflatten(0, x.shape[:2])
-        return u[:, rows] + tape.dropout(found, self.dropout), by_token
+        return tape.onto(u[:, rows], found, self.dropout), by_token

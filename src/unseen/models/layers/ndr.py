@@ -15,6 +15,7 @@ from unseen.models.layers.activation import gelu, sigmoid
 from unseen.models.layers.attention import ALL
 from unseen.models.layers.geometric import GeometricAttention
 from unseen.models.layers.linear import Linear
+from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.tape import NO_TAPE, Tape
 
 FormName = Literal["ctl++", "original"]
@@ -70,7 +71,7 @@ class NDRBlock(nn.Module):
         self.attention = GeometricAttention(width, heads, key_dropout, content_bias=self.form.content_bias)
         self.expand, self.contract = Linear(width, hidden), Linear(hidden, width)
         self.gate_expand, self.gate_contract = Linear(width, width), Linear(width, width)
-        self.norm_first, self.norm_second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.norm_first, self.norm_second = LayerNorm(width), LayerNorm(width)
         for linear, gain in (
             (self.expand, math.sqrt(2)),
             (self.gate_expand, math.sqrt(2)),
@@ -93,7 +94,7 @@ class NDRBlock(nn.Module):
         """Only the tokens in `rows` are wanted. Keeps `attention` (B, heads, rows, T) and `gate` (B, rows, width)."""
         before = x[:, rows]
         found = self.attention(x, mask, rows=rows, tape=tape, name=f"{name}.attention")
-        seen = self.norm_first(before + tape.dropout(found, self.dropout))
+        seen = self.norm_first(tape.onto(before, found, self.dropout))
         computed = self.contract(self._inner(self.expand(seen), tape))
         after = self.norm_second(computed + seen if self.form.residual else computed)
         gate = sigmoid(self.gate_contract(self._inner(self.gate_expand(seen), tape)))

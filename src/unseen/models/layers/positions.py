@@ -153,10 +153,13 @@ class Relative(nn.Module):
         code = _offsets(query_places, key_places, self.width, query.dtype, query.device)
         keys = tape.dropout(affine(code, self.weight), self.dropout)
         keys = keys.view(-1, heads, size).permute(1, 2, 0).contiguous()
+        # (q + v)·r as (q + u)·r + (v − u)·r: the second is a few numbers, where q + v is as many as there are queries.
+        query = query + self.content
         # One product per head for the whole batch, whose offsets are the same.
-        by_head = (query + self.position).transpose(0, 1).reshape(heads, batch * length, size)
-        by_offset = (by_head @ keys).view(heads, batch, length, -1).transpose(0, 1)
+        by_head = query.transpose(0, 1).reshape(heads, batch * length, size) @ keys
+        by_head = by_head.add_((self.position - self.content) @ keys)
+        by_offset = by_head.view(heads, batch, length, -1).transpose(0, 1)
         index = _offset_index(query_places, key_places, query.device)
         by_place = by_offset.gather(-1, index.expand(batch, heads, *index.shape))
-        by_content: Tensor = (query + self.content) @ key.transpose(-1, -2)
+        by_content: Tensor = query @ key.transpose(-1, -2)
         return by_content + by_place

@@ -1,4 +1,4 @@
-"""Recurrent networks other than the LSTM, written as one step: the GRU and Elman's RNN."""
+"""Recurrent networks other than the LSTM, written as one step: Elman's RNN here, the GRU in `gru`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from unseen.models.layers.activation import sigmoid
 from unseen.models.layers.linear import affine
 from unseen.models.layers.tape import NO_TAPE, Tape
 
@@ -17,14 +16,6 @@ Step = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """From what inputs and state say, (B, gates · width) each, and the state, None for zeros, to the new state."""
 
 Activation = Literal["relu", "tanh"]
-
-
-def gated(given: Tensor, from_state: Tensor, before: Tensor | None) -> Tensor:
-    """The GRU, gates in the order reset, keep, candidate: n = tanh(a + r · b), and the new state is (1 − z) n + z h."""
-    width = given.shape[-1] // 3
-    reset, keep = sigmoid(given[..., : 2 * width] + from_state[..., : 2 * width]).chunk(2, -1)
-    new = (given[..., 2 * width :] + reset * from_state[..., 2 * width :]).tanh()
-    return new - keep * new if before is None else new + keep * (before - new)
 
 
 def elman(activation: Activation) -> Step:

@@ -36,8 +36,8 @@ class Drive(Protocol):
     def clear(self) -> None:
         """Begin a backward pass."""
 
-    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
-        """The gradient of the row; the other gradients go on growing."""
+    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None, d_row: Tensor) -> None:
+        """Fill in the gradient of the row; the other gradients go on growing."""
 
 
 class Dense:
@@ -60,12 +60,12 @@ class Dense:
         self.d_weight = torch.zeros_like(self.weight)
         self.d_given = None if self.given is None else torch.empty_like(self.given)
 
-    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
+    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None, d_row: Tensor) -> None:
         if self.d_given is not None and d_weights is not None:
             self.d_given[step] = d_weights
         d_gates = d_gates.view(-1, d_gates.shape[-1])
         self.d_weight.addmm_(row, d_gates.mT)
-        return self.weight @ d_gates
+        torch.mm(self.weight, d_gates, out=d_row)
 
 
 class Chosen(Dense):
@@ -78,40 +78,39 @@ class Chosen(Dense):
     def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
         super().forward(step, (self.choice[step] * row).flatten(0, 1), gates)
 
-    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
+    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None, d_row: Tensor) -> None:
         sent = self.choice[step] * row
-        d_sent = super().backward(step, sent.flatten(0, 1), d_gates, None)
-        return d_sent.view(sent.shape).mul_(self.choice[step]).sum(0)
+        d_sent = sent.new_empty(sent.shape)  # contiguous, whatever `sent` is: its rows are filled through a view
+        super().backward(step, sent.flatten(0, 1), d_gates, None, d_sent.flatten(0, 1))
+        torch.sum(d_sent.mul_(self.choice[step]), 0, out=d_row)
 
 
 class Scored:
     """`weight` as in `Dense`; `score` (2, gates, modules, width) reads the ReLU of the input's and the state's part.
 
-    The weights, softmax of the scores, are written into `made`, (N, modules, B). It goes gate by gate and part by part,
-    so that what is worked on stays in the cache; on the way back the parts are computed again rather than kept.
+    The weights, softmax of the scores, are written into `made`, (N, modules, B). On the way back the parts are computed
+    again rather than kept: a product costs less than fresh memory.
     """
 
     def __init__(self, weight: Tensor, score: Tensor, made: Tensor, inputs: int) -> None:
         state = inputs + score.shape[-1]
-        self.made, self.weight, self.score = made, weight.flatten(2), score
+        self.made, self.weight, self.score = made, weight.flatten(1), score.flatten(1, 2)
         self.parts, self.bias = (slice(inputs), slice(inputs, state)), slice(state, len(weight))
-        self.room = weight.new_empty(2, *score.shape[2:], made.shape[-1])
+        self.room = weight.new_empty(2, *self.score.shape[1:], made.shape[-1])
 
     @property
     def gradients(self) -> tuple[Tensor, Tensor | None, Tensor | None]:
         return self.d_weight, None, self.d_score
 
     def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
-        scores = torch.zeros_like(self.made[step])[:, None]
-        for gate, drive in enumerate(gates):
-            for part, product in zip(self.parts, self.room, strict=True):
-                torch.mm(self.weight[part, gate].mT, row[part], out=product.view(-1, row.shape[-1]))
-            torch.add(*self.room, out=drive)
-            for bias in self.weight[self.bias, gate]:
-                drive.view(-1, row.shape[-1]).add_(bias[:, None])
-            for score, product in zip(self.score[:, gate], self.room.relu_(), strict=True):
-                scores.baddbmm_(score[:, None], product)
-        torch.softmax(scores[:, 0], 0, out=self.made[step])
+        for part, product in zip(self.parts, self.room, strict=True):
+            torch.mm(self.weight[part].mT, row[part], out=product.view(-1, row.shape[-1]))
+        drive = torch.add(*self.room, out=gates.flatten(0, 1))
+        for bias in self.weight[self.bias]:
+            drive.view(-1, row.shape[-1]).add_(bias[:, None])
+        scores = torch.bmm(self.score[0, :, None], self.room[0].relu_())
+        scores.baddbmm_(self.score[1, :, None], self.room[1].relu_())
+        torch.softmax(scores.view(len(gates), -1, row.shape[-1]).sum(0), 0, out=self.made[step])
 
     def weights(self, step: int) -> Tensor | None:
         return self.made[step]
@@ -119,23 +118,23 @@ class Scored:
     def clear(self) -> None:
         self.d_weight, self.d_score = torch.zeros_like(self.weight), torch.zeros_like(self.score)
 
-    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None) -> Tensor:
+    def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None, d_row: Tensor) -> None:
         assert d_weights is not None  # scored modules are always mixed
-        weights, d_row, product = self.made[step], torch.zeros_like(row), self.room[0]
+        weights, product = self.made[step], self.room[0]
+        d_row.zero_()
         d_scores = weights * d_weights
         d_scores = d_scores.addcmul_(weights, d_scores.sum(0), value=-1)[:, None]
+        d_scores = d_scores.repeat(len(d_gates), 1, 1)
         flat = product.view(-1, row.shape[-1])
-        for gate, d_drive in enumerate(d_gates):
-            for part, score, d_score in zip(self.parts, self.score[:, gate], self.d_score[:, gate], strict=True):
-                weight = self.weight[part, gate]
-                torch.mm(weight.mT, row[part], out=flat).relu_()
-                d_score[:, None].baddbmm_(d_scores, product.mT)
-                # What the score hands back, where ReLU let it through, and what the gate hands back.
-                seen = score[..., None].expand_as(product)
-                torch.ops.aten.threshold_backward.grad_input(seen, product, 0, grad_input=product)
-                torch.addcmul(d_drive, product, d_scores, out=product)
-                self.d_weight[part, gate].addmm_(row[part], flat.mT)
-                d_row[part].addmm_(weight, flat)
+        for part, score, d_score in zip(self.parts, self.score, self.d_score, strict=True):
+            weight = self.weight[part]
+            torch.mm(weight.mT, row[part], out=flat).relu_()
+            d_score[:, None].baddbmm_(d_scores, product.mT)
+            # What the score hands back, where ReLU let it through, and what the gate hands back.
+            seen = score[..., None].expand_as(product)
+            torch.ops.aten.threshold_backward.grad_input(seen, product, 0, grad_input=product)
+            torch.addcmul(d_gates.flatten(0, 1), product, d_scores, out=product)
+            self.d_weight[part].addmm_(row[part], flat.mT)
+            torch.mm(weight, flat, out=d_row[part])
         for d_bias in self.d_weight[self.bias]:
-            d_bias += d_gates.sum(-1).flatten(1)
-        return d_row
+            d_bias += d_gates.sum(-1).flatten()

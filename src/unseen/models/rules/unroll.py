@@ -77,7 +77,8 @@ class _Unroll(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         if gradients[0] is None:
             return (None,) * 6
-        d_hidden = gradients[0].reshape(-1, *gradients[0].shape[-3:])
+        # Contiguous: it comes with the examples first, and every step would go across all of them.
+        d_hidden = gradients[0].reshape(-1, *gradients[0].shape[-3:]).contiguous()
         parts = [member.backward(d) for member, d in zip(ctx.run.members, d_hidden, strict=True)]
         stacked = (None if part[0] is None else torch.stack(part) for part in zip(*parts, strict=True))
         return *(d if d is None else d.view(shape) for d, shape in zip(stacked, ctx.shapes, strict=True)), None
@@ -116,39 +117,51 @@ class _Member:
         self.sent = x.new_ones(steps, rows if choice is None else rows // choice.shape[1], batch)
         self.sent[:, :inputs] = x
         self.sent[0, self.state] = 0
-        self.memory = x.new_zeros(steps + 1, width, batch)
-        room = steps if keep else 1  # without a backward pass every step overwrites the last one's
+        room = steps if keep else 2  # without a backward pass every step overwrites the last one's but one
         self.gates = x.new_empty(room, gates, modules, width, batch)
+        self.new = x.new_empty(room, self.cell.states, modules, width, batch)
         self.notes = x.new_empty(room, self.cell.notes, modules, width, batch)
+        self.memory: list[Tensor] = []
+        """The memory that every step found."""
 
     def forward(self, hidden: Tensor) -> None:
         """Go from step to step, filling `hidden`."""
+        memory = torch.zeros_like(hidden[0])
         for step, row in enumerate(self.sent):
-            gates, note = self.gates[step % len(self.gates)], self.notes[step % len(self.notes)]
+            gates, new, note = (kept[step % len(kept)] for kept in (self.gates, self.new, self.notes))
+            self.memory.append(memory)
             self.drive.forward(step, row, gates)
-            self.cell.forward(gates, self.memory[step], note)
-            new, weights = self.cell.new(gates, note), self.drive.weights(step)
-            mixed = [each[0] if weights is None else (each * weights[:, None]).sum(0) for each in new]
-            hidden[step], self.memory[step + 1] = mixed[0], mixed[-1]
+            self.cell.forward(gates, memory, new, note)
+            mixed = _mix(new, self.drive.weights(step))
+            hidden[step], memory = mixed[0], mixed[-1]
             if step + 1 < len(self.sent):
                 self.sent[step + 1, self.state] = mixed[0]
 
     def backward(self, d_hidden: Tensor) -> list[Tensor | None]:
         """Go back from the last step; the gradients of input, weight, choice, given weights, score."""
-        d_sent = torch.empty_like(self.sent)
+        d_sent, d_drive = torch.empty_like(self.sent), torch.empty_like(self.gates[0])
         d_state, d_memory = d_hidden[-1], torch.zeros_like(d_hidden[-1])
         self.drive.clear()
         for step in range(len(self.sent) - 1, -1, -1):
-            gates, note, weights = self.gates[step], self.notes[step], self.drive.weights(step)
-            d_mixed, d_weights = [d_state, d_memory][: self.cell.states], None
-            d_new = [d[None] if weights is None else weights[:, None] * d for d in d_mixed]
+            new, weights = self.new[step], self.drive.weights(step)
+            d_new, d_weights = [d[None] for d in (d_state, d_memory)][: self.cell.states], None
             if weights is not None:
-                d_each = [(new * d).sum(1) for new, d in zip(self.cell.new(gates, note), d_mixed, strict=True)]
-                d_weights = d_each[0] if len(d_each) == 1 else d_each[0].add_(d_each[1])
-            d_gates, d_memories = self.cell.backward(gates, self.memory[step], note, d_new)
-            d_memory = d_memories.sum(0)
-            d_sent[step] = self.drive.backward(step, self.sent[step], d_gates, d_weights)
+                d_weights = sum((each * d).sum(1) for each, d in zip(new, d_new, strict=True))
+                d_new = [weights[:, None] * d for d in d_new]
+            d_memories = self.cell.backward(self.gates[step], self.memory[step], new, self.notes[step], d_new, d_drive)
+            d_memory = d_memories[0] if len(d_memories) == 1 else d_memories.sum(0)
+            self.drive.backward(step, self.sent[step], d_drive, d_weights, d_sent[step])
             if step:
                 d_state = d_hidden[step - 1] + d_sent[step, self.state]
         d_weight, d_given, d_score = self.drive.gradients
         return [d_sent[:, : self.state.start], d_weight, None, d_given, d_score]
+
+
+def _mix(new: Tensor, weights: Tensor | None) -> Tensor:
+    """The new states, (states, modules, width, B), mixed with weights (modules, B): (states, width, B)."""
+    if weights is None:
+        return new[:, 0]
+    mixed = new[:, 0] * weights[0]
+    for module in range(1, len(weights)):  # nothing but the sum is written: a third of the passes over memory
+        mixed.addcmul_(new[:, module], weights[module])
+    return mixed

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import product
+from typing import Any, TypeVar
 
 import pandas as pd
 
+T = TypeVar("T")
 ENDED = ("finished", "stopped")
 SEED = ("seed", "data_seed")
 
@@ -108,6 +110,7 @@ class Evidence:
     runs: pd.DataFrame
     keys: tuple[str, ...]
     design: Design = SEEDS
+    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def covers(self) -> str:
@@ -130,8 +133,8 @@ class Evidence:
     def choose(self, wanted: Group) -> Chosen:
         """The records of a group that may be used."""
         runs = _select(self.runs, wanted.columns)
-        rows = self.records[(self.records["metric"] == wanted.metric) & (self.records["factor"] == wanted.factor)
-                            & self.records["value"].notna() & self.records["cell"].isin(runs["cell"])]
+        rows = self._measures(wanted.metric, wanted.factor)
+        rows = rows[rows["cell"].isin(runs["cell"])]
         missing = self._missing(wanted, runs, rows)
         if missing:
             return Chosen(rows.iloc[:0], (), missing)
@@ -143,13 +146,30 @@ class Evidence:
         unknown = next((column for column in wanted.columns if column not in self.runs), "")
         if unknown:
             return f"the runs have no {unknown}"
+        there = {column: self._values((column,)) for column in wanted.columns}
         absent = [_words(column, value) for column, values in wanted.columns.items()
-                  for value in values if value not in set(self.runs[column])]
+                  for value in values if (value,) not in there[column]]
         if absent:
             return f"{' and '.join(absent)} not run"
-        runs = _select(self.runs, wanted.columns)[list(wanted.columns)]
-        return f"{wanted.who} not run" if len(runs.drop_duplicates()) < math.prod(
-            map(len, wanted.columns.values())) else ""
+        found = self._values(tuple(wanted.columns)) & set(product(*wanted.columns.values()))
+        return f"{wanted.who} not run" if len(found) < math.prod(map(len, wanted.columns.values())) else ""
+
+    def _values(self, columns: tuple[str, ...]) -> set[tuple[Hashable, ...]]:
+        """What the runs have in these columns."""
+        return self._once(("values", columns), lambda: set(map(tuple, self.runs[list(columns)].to_numpy())))
+
+    def _measures(self, metric: str, factor: str) -> pd.DataFrame:
+        """The records of a metric that have a value."""
+        records = self.records
+        return self._once(("records", metric, factor), lambda: records[
+            (records["metric"] == metric) & (records["factor"] == factor) & records["value"].notna()])
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Worked out at the first asking: hundreds of groups ask for the same few columns and metrics."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
 
     def _missing(self, wanted: Group, runs: pd.DataFrame, rows: pd.DataFrame) -> str:
         absent = self.absent(wanted)

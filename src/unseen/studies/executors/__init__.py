@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,11 +18,6 @@ class Death:
 
 
 Event = Tick | Outcome | Death
-
-
-def cores() -> int:
-    """The cores this process may use, which may be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Executor(Protocol):

@@ -21,19 +21,24 @@ TRIES = 3
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
+def start(module: str) -> tuple[subprocess.Popen[bytes], Connection]:
+    """A process that runs a module of ours on one thread, and the connection to it, by whose end it notices ours."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            # -P: nothing is imported from where the command happens to run, unless the runner does so itself.
+            [sys.executable, "-P", "-m", module, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            process_group=0)  # Ctrl-C is the runner's business, from the first moment
+    return process, Connection(ours.detach())
+
+
 class _Process:
     """One worker, and the slice in its hands."""
 
     def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self.process = subprocess.Popen(
-                # -P: nothing is imported from where the command happens to run, unless the runner does so itself.
-                [sys.executable, "-P", "-m", "unseen.studies.executors.worker", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                process_group=0)  # Ctrl-C is the runner's business, from the first moment
-        self.connection = Connection(ours.detach())
+        self.process, self.connection = start("unseen.studies.executors.worker")
         self.ready, self.held, self.last = False, False, ""
         self.slice: Slice | None = None
         self._send(sys.path)

@@ -21,8 +21,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from unseen.errors import CheckFailed, UsageError
-from unseen.studies.executors import Death, Event, cores
+from unseen.studies.executors import Death, Event
 from unseen.studies.executors.local import ONE_THREAD
+from unseen.studies.provenance import cores
 from unseen.studies.slice import Outcome, Slice, Worker
 
 CONNECT, LOOK, PATIENCE, AGAIN = 60.0, 5.0, 20.0, 10.0

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from scipy.special import bdtr
 
 from unseen.tasks.retrieval.generator import Plan
 from unseen.tasks.retrieval.presets import exclusion_range
@@ -26,6 +25,8 @@ def bit_count_ceiling(plan: Plan, single_share: float) -> float:
 
     Where the released data exclude relevant features, or scan, the mean number of cells stands for its distribution.
     """
+    from scipy.special import bdtr  # inside, because importing it takes longer than making a task
+
     bits = np.arange(plan.length * plan.features + 1)
     gap = np.zeros(len(bits))
     for single, share in ((True, single_share), (False, 1 - single_share)):
@@ -42,7 +43,7 @@ def never_ceiling(plan: Plan, single_share: float, only_irrelevant: bool) -> flo
 
     Excluded features never occur, others by chance; of the relevant ones, those that are missing or blocked.
     """
-    from scipy.stats import binom, hypergeom  # inside, because importing them takes longer than making a task
+    from scipy.stats import binom, hypergeom  # inside, as above
 
     irrelevant = plan.features - plan.relevant.shape[1]
     by_chance = (1 - plan.density) ** plan.length

@@ -38,24 +38,26 @@ _TOLERANCE = 1e-5
 def judge_file(path: Path, nearest: bool = True) -> Judgement:
     """Compare every answer in a file; lines may be of different processes.
 
-    What is counted are lines: a batch counts as one, and all of it must be right. A line that can't be read is wrong.
+    Every example of a batch counts. A line that can't be read counts as one example that is wrong.
     """
     lines = read_lines(path)
     if not lines:
         raise CheckFailed(f"{path}, line 1: the file is empty")
     mismatches: list[Mismatch] = []
-    judged, unread = Counter[str](), set[str]()
+    judged, unread, malformed = Counter[str](), set[str](), 0
     for number, text in enumerate(lines, 1):
         try:
             line = _parse(text)
-            mismatches += [replace(wrong, line=number) for wrong in _judge(line, nearest)]
-            judged[line["process"]] += 1
+            count, wrong = _judge(line, nearest)
+            mismatches += [replace(one, line=number) for one in wrong]
+            judged[line["process"]] += count
             unread |= line.keys() - _KEYS
         except ValueError as error:
+            malformed += 1
             mismatches.append(Mismatch(number, "no example", str(error), "the line"))
     notes = [", ".join(f"{count} of {process}" for process, count in sorted(judged.items()))] if judged else []
     notes += [f"not read: {', '.join(sorted(unread))}"] if unread else []
-    return Judgement(len(lines), tuple(mismatches), "".join(f"; {note}" for note in notes))
+    return Judgement(judged.total() + malformed, tuple(mismatches), "".join(f"; {note}" for note in notes))
 
 
 def _parse(text: bytes) -> Line:
@@ -72,8 +74,8 @@ def _parse(text: bytes) -> Line:
     return found
 
 
-def _judge(line: Line, nearest: bool) -> list[Mismatch]:
-    """Of each wrong example of a line the first wrong answer."""
+def _judge(line: Line, nearest: bool) -> tuple[int, list[Mismatch]]:
+    """How many examples a line holds, and of each that is wrong the first wrong answer."""
     c = _numbers(line, "c")
     alone = c.ndim == (0 if line["process"] == "mlp" else 1)
     whole = c.size > 0 and (c == np.floor(c)).all() and np.abs(c).max() < 2**31
@@ -98,8 +100,8 @@ def _judge(line: Line, nearest: bool) -> list[Mismatch]:
         right = next((real for real in expected if real.shape == answers.shape), expected[-1])
         for example, at, mismatch in _differences(answers.reshape(right.shape), right, real=key == "y_regression"):
             where = ", ".join(map(str, at if alone else (example, *at)))
-            wrong.setdefault(example, replace(mismatch, what=f"{key} at {where}" if where else key))
-    return list(wrong.values())
+            wrong.setdefault(example, replace(mismatch, what=f"{key} at {where}" if where else key, example=example))
+    return len(rules), list(wrong.values())
 
 
 def _differences(given: Array, right: Array, real: bool) -> Iterator[tuple[int, tuple[int, ...], Mismatch]]:

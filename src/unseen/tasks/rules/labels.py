@@ -5,6 +5,7 @@ All in double precision, and from the numbers given alone. The plain counterpart
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -41,10 +42,7 @@ def labels(
     [3.0, -2.0]
     """
     if isinstance(parameters, Matrices):
-        answers = rnn_states(parameters, x, c)
-        if kind != "regression":
-            # Product and sum: a product of matrices adds up in an order of its own on every machine.
-            answers = (answers * parameters.w).sum(axis=2)
+        answers = rnn_states(parameters, x, c) if kind == "regression" else rnn_readouts(parameters, x, c)
     elif kind == "readout":
         raise UsageError(f"a readout is an answer of rnn, not of {process}; ask for regression")
     elif process == "mlp":
@@ -65,8 +63,9 @@ def mlp_sums(rules: Coefficients, x: Array, c: Array) -> Floats:
 
 def mha_sums(rules: Coefficients, features: Array, c: Array, nearest: bool = True) -> Floats:
     """alpha · v + beta · v′ of each token's rule, v and v′ read from the tokens that its two searches find."""
-    examples = np.arange(len(c))[:, None]
-    first, second = (features[examples, partner, c, side - 2].astype(np.float64)
+    _, length, number, width = features.shape
+    flat, own = features.reshape(-1), np.arange(len(c))[:, None] * (length * number * width) + c * width
+    first, second = (flat.take(own + (partner * (number * width) + width - 2 + side)).astype(np.float64)
                      for side, partner in enumerate(mha_partners(features, c, nearest)))
     sums: Floats = rules.alpha[c] * first + rules.beta[c] * second
     return sums
@@ -84,7 +83,7 @@ def _partners(features: Array, c: Array, nearest: bool) -> tuple[Ints, Ints]:
     wide = width // 2 - 1  # numbers of a query: 1 (search 1) or 2 (search 2)
     flat = features.reshape(-1)
     # [example, token n, token i]: where the numbers of token i for the rule of token n begin. No other rule is read.
-    begin = (np.arange(count * length).reshape(count, 1, length) * number + c[:, :, None]) * width
+    begin = np.arange(count * length).reshape(count, 1, length) * (number * width) + (c * width)[:, :, None]
     queries = [flat[k:].take(begin).astype(np.float64) for k in range(2 * wide)]
     return _search(queries[:wide], nearest), _search(queries[wide:], nearest)
 
@@ -105,25 +104,46 @@ def _search(queries: list[Floats], nearest: bool) -> Ints:
 
 
 def rnn_states(rules: Matrices, x: Array, c: Array) -> Floats:
-    """The states after each token, (B, N, D). Examples that meet the same rule at a step share one product.
+    """The states after each token, (B, N, D).
 
     The processor's library adds up products in an order of its own: between kinds of processor states may differ in
     the last bits of double precision, which the rounding to single precision hides but for one number in 10**8.
     """
-    count, length, dimension = x.shape
+    states = np.empty((x.shape[1], len(x), x.shape[2]))
+    for step, (order, found) in enumerate(_walk(rules, x, c)):
+        states[step, order] = found
+    return states.transpose(1, 0, 2)
+
+
+def rnn_readouts(rules: Matrices, x: Array, c: Array) -> Floats:
+    """The states after each token times w, (B, N), without keeping the states."""
+    read = np.empty((x.shape[1], len(x)))
+    for step, (order, found) in enumerate(_walk(rules, x, c)):
+        # Product and sum: a product of matrices adds up in an order of its own on every machine.
+        read[step, order] = (found * rules.w).sum(axis=1)
+    return read.T
+
+
+def _walk(rules: Matrices, x: Array, c: Array) -> Iterator[tuple[Ints, Floats]]:
+    """Step by step an order of the examples, by rule, and their states in that order, to be used before the next step.
+
+    Examples that meet the same rule share one product. Nothing is brought back to the examples' own order on the way.
+    """
+    count, _, dimension = x.shape
     number, order = rules.A.shape[:2]
     maps = np.concatenate([rules.A.reshape(number, -1, dimension), rules.B], axis=1)
-    sorts = c.astype(np.min_scalar_type(number)).argsort(axis=0, kind="stable")  # small integers sort in no time
-    states = np.zeros((order + length, count, dimension))
-    rows, products = np.empty((count, (order + 1) * dimension)), np.empty((count, dimension))
-    parts = rows.reshape(count, order + 1, dimension)  # a view
-    for n in range(length):
-        sort = sorts[:, n]
-        for back in range(order):
-            parts[:, back] = states[order + n - 1 - back].take(sort, axis=0)
+    sorts = c.T.astype(np.min_scalar_type(number)).argsort(axis=1, kind="stable")  # small integers sort in no time
+    ends = [np.bincount(step, minlength=number).cumsum().tolist() for step in c.T]
+    places = np.empty_like(sorts)  # where each example stands in a step's order
+    np.put_along_axis(places, sorts, np.arange(count)[None], axis=1)
+    rows = np.zeros((count, (order + 1) * dimension))
+    parts = rows.reshape(count, order + 1, dimension)  # a view: the last states, the latest first, then the input
+    states = np.empty((order, count, dimension))  # of the last steps; the oldest makes room for the newest
+    for n, sort in enumerate(sorts):
+        for back in range(min(order, n)):
+            before = n - 1 - back
+            parts[:, back] = states[before % order].take(places[before].take(sort), axis=0)
         parts[:, order] = x[sort, n]
-        ends = np.bincount(c[:, n], minlength=number).cumsum().tolist()
-        for rule, (start, end) in enumerate(pairwise([0, *ends])):
-            np.matmul(rows[start:end], maps[rule], out=products[start:end])
-        states[order + n, sort] = products
-    return states[order:].transpose(1, 0, 2)
+        for rule, (start, end) in enumerate(pairwise([0, *ends[n]])):
+            np.matmul(rows[start:end], maps[rule], out=states[n % order, start:end])
+        yield sort, states[n % order]

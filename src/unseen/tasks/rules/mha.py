@@ -69,7 +69,8 @@ class RulesMha(Rules):
             points = features[..., :4].reshape(*features.shape[:3], 2, 2)  # a view: q and q′
             points /= np.sqrt((points * points).sum(axis=-1, keepdims=True))
             scale[:4] = 1 if shift.amplitude == 1 else self.radius
-        features *= scale
+        if (scale != 1).any():
+            features *= scale
         return features
 
     def answers(self, numbers: Array, rule: Array) -> Floats:

@@ -1,0 +1,74 @@
+"""What a commit costs does not grow with what the store holds: counted, not timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from unseen.engine.evaluate import Measure
+from unseen.engine.train import Point
+from unseen.studies.grid import Grid
+from unseen.studies.slice import Finished, Outcome, Span
+from unseen.studies.store import Store
+
+CELLS = 200
+
+
+@contextmanager
+def instructions(store: Store) -> Iterator[list[int]]:
+    """While inside, counts what SQLite's virtual machine does: a look-up by key is one instruction, a scan many."""
+    done = [0]
+
+    def count() -> int:
+        done[0] += 1
+        return 0
+
+    store._db.set_progress_handler(count, 1)
+    try:
+        yield done
+    finally:
+        store._db.set_progress_handler(None, 0)
+
+
+def commit(store: Store, cell: str) -> None:
+    """A stack of one that begins, and comes to its end with weights."""
+    measures = [Measure("iid", "", "", "accuracy", 0.75, 0.004, 100)]
+    ended = Finished("finished", 2, 1, False, "", {"last": measures}, {"last": b"weights"}, {})
+    points = [Point(cell, step, "iid", "accuracy", 0.5) for step in (1, 2)]
+    store.commit(cell, [cell], Outcome(1, b"checkpoint", points[:1], {cell: Span(0, 1, 0.5, 0.4, "here:1")}))
+    store.commit(cell, [cell], Outcome(2, None, points[1:], {cell: Span(1, 2, 0.5, 0.4, "here:1")}, {cell: ended}))
+
+
+def test_a_commit_does_as_much_in_a_full_store_as_in_an_empty_one(tmp_path: Path,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = Grid({}, {"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}}, range(CELLS)).entries()
+    spent, listed, look = [], [0], Path.iterdir
+
+    def listing(folder: Path) -> Iterator[Path]:
+        names = list(look(folder))
+        listed.append(len(names))
+        return iter(names)
+
+    with Store.write(tmp_path / "store") as store:
+        store.add(entries)
+        monkeypatch.setattr(Path, "iterdir", listing)
+        monkeypatch.setattr(Path, "glob", lambda *given: pytest.fail("a commit searches a folder"))
+        for entry in entries:
+            with instructions(store) as done:
+                commit(store, entry.cell.id)
+            spent.append(done[0])
+    assert 100 < max(spent) < 1.02 * min(spent)  # not quite equal: at the end of a table a range is known to be over
+    assert max(listed) <= 1  # the checkpoint of the stack under way, and no weights of those that have ended
+
+
+def test_what_a_kill_left_half_written_goes_when_the_store_is_opened(tmp_path: Path) -> None:
+    with Store.write(tmp_path / "store"):
+        pass
+    left, whole = (tmp_path / "store" / "weights" / f"cell.best.{end}" for end in ("partial", "safetensors"))
+    left.write_bytes(b"half")
+    whole.write_bytes(b"all")
+    with Store.write(tmp_path / "store"):
+        assert not left.exists() and whole.exists()
