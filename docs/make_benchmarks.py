@@ -140,7 +140,7 @@ def growth(figures: Figures) -> str:
     for case, found in by_case(figures["growth"]).items():
         points = [row for name, row in found.items() if not name.startswith("exponent")]
         lines.append((case, *(f"{points[i].figure.rpartition('=')[2]}: {number(points[i].value)}" for i in (0, -1)),
-                      cell(found, "exponent"), cell(found, "exponent over all sizes")))
+                      cell(found, "exponent"), cell(found, "exponent, all sizes")))
     return table(("curve", "smallest, ms", "largest, ms", "exponent, larger sizes", "all sizes"), lines)
 
 

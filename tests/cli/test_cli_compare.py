@@ -56,10 +56,10 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     # As if one run had been made on another machine.
     shutil.copytree(place / "a", place / "changed")
     with Store.write(place / "changed") as store:
-        (cell, *_) = store.status()
+        (number, *_) = store._numbers(list(store.status())).values()
         with store._transaction():
-            store._db.execute("UPDATE records SET value = value + 0.01 WHERE cell = ?", (cell,))
-            seal(store._db, ("records", "overall"), [cell])
+            store._db.execute("UPDATE records SET value = value + 0.01 WHERE cell = ?", (number,))
+            seal(store._db, ("records", "overall"), [number])
     return {path.name: path for path in place.iterdir()}
 
 

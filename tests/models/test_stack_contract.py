@@ -31,8 +31,9 @@ ODD = [
     ("transformer", {"width": 20, "heads": 1, "positions": "learned", "layers": 1}),
 ]
 TRAINED = FULL + LITERAL + RECURRENT + GENERIC
+STEPS = 40
 EVERYONE = list(range(16))
-GROUPS = [[m] for m in EVERYONE] + [[9, 3], [3, 9], [15, 0], [9, 1, 2, 3, 4], [5, 11, 9, 2, 15], [8, 14, 13, 12, 9]]
+GROUPS = [[0], [3], [9], [15], [9, 3], [3, 9], [15, 0], [9, 1, 2, 3, 4], [5, 11, 9, 2, 15], [8, 14, 13, 12, 9]]
 
 
 def named(model: tuple[str, dict[str, Any]]) -> str:
@@ -83,12 +84,12 @@ def test_where_a_member_alone_would_round_differently(trap: str) -> None:
 
 
 @pytest.mark.parametrize(("model", "batch"), list(zip(TRAINED, [7, 10] * 6, strict=False)), ids=str)
-def test_sixty_steps_of_training(model: tuple[str, dict[str, Any]], batch: int) -> None:
+def test_many_steps_of_training(model: tuple[str, dict[str, Any]], batch: int) -> None:
     name, given = model
     members = Members(options(name, **given), RETRIEVAL, batch)
-    together = members.train(EVERYONE, 60)
+    together = members.train(EVERYONE, STEPS)
     for group, place in (([11], 0), ([4, 11], 1), ([3, 2, 11, 9, 8], 2)):
-        for parameter, a, b in zip(members.names, members.train(group, 60), together, strict=True):
+        for parameter, a, b in zip(members.names, members.train(group, STEPS), together, strict=True):
             assert torch.equal(a[place], b[11]), (group, parameter)
 
 

@@ -80,10 +80,10 @@ def test_other_numbers_are_told_and_the_targets_stay(places: dict[str, Path], tm
     """As if a run of the source had been made on another kind of machine."""
     other = Path(shutil.copytree(places["low"], tmp_path / "other"))
     with Store.write(other) as store:
-        (cell, *_) = store.status()
+        (number, *_) = store._numbers(list(store.status())).values()
         with store._transaction():
-            store._db.execute("UPDATE records SET value = value + 1e-7 WHERE cell = ?", (cell,))
-            seal(store._db, ("records",), [cell])
+            store._db.execute("UPDATE records SET value = value + 1e-7 WHERE cell = ?", (number,))
+            seal(store._db, ("records",), [number])
     target = Path(shutil.copytree(places["low"], tmp_path / "r"))
     assert merged(target, other) == [Merged(taken=0, same=1, different=1)]
     assert tables(target) == tables(places["low"])

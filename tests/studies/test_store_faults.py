@@ -23,6 +23,7 @@ import unseen
 from unseen.cli.main import main
 from unseen.engine.train import Trainer
 from unseen.errors import CheckFailed, UsageError
+from unseen.studies import store as store_module
 from unseen.studies.database import SCHEMA
 from unseen.studies.run import Interrupted
 from unseen.studies.store import Store
@@ -399,7 +400,7 @@ def test_a_store_of_another_schema_is_left_as_it_is(begun: Path, schema: int, sa
 
 def test_a_second_interrupt_in_the_middle_of_saving_loses_nothing(whole: Path, tmp_path: Path) -> None:
     """The first waits for the step under way; the second ends everything at once, wherever it comes."""
-    train_step, put = Trainer._train_step, Store._put
+    train_step, put = Trainer._train_step, store_module.put
     sent = list[int]()
 
     def interrupted(self: Trainer) -> bool:
@@ -408,8 +409,8 @@ def test_a_second_interrupt_in_the_middle_of_saving_loses_nothing(whole: Path, t
             os.kill(os.getpid(), signal.SIGINT)
         return train_step(self)
 
-    def interrupted_again(self: Store, folder: str, name: str, data: bytes) -> tuple[str, str]:
-        found = put(self, folder, name, data)
+    def interrupted_again(store: Path, folder: str, name: str, data: bytes) -> tuple[str, str]:
+        found = put(store, folder, name, data)
         if sent:  # on a slow machine a slice may end before the step of the first
             os.kill(os.getpid(), signal.SIGINT)
         return found
@@ -418,7 +419,7 @@ def test_a_second_interrupt_in_the_middle_of_saving_loses_nothing(whole: Path, t
     before = everything(out)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt) as said:
         patch.setattr(Trainer, "_train_step", interrupted)
-        patch.setattr(Store, "_put", interrupted_again)
+        patch.setattr(store_module, "put", interrupted_again)
         before_it = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
         try:
             run(out, seeds=4)

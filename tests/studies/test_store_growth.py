@@ -15,6 +15,7 @@ from unseen.studies.slice import Finished, Outcome, Span
 from unseen.studies.store import Store
 
 CELLS = 200
+PAGE = 4096
 
 
 @contextmanager
@@ -62,6 +63,23 @@ def test_a_commit_does_as_much_in_a_full_store_as_in_an_empty_one(tmp_path: Path
             spent.append(done[0])
     assert 100 < max(spent) < 1.02 * min(spent)  # not quite equal: at the end of a table a range is known to be over
     assert max(listed) <= 1  # the checkpoint of the stack under way, and no weights of those that have ended
+
+
+def test_a_commit_writes_as_many_pages_in_a_full_store_as_in_an_empty_one(tmp_path: Path) -> None:
+    """Rows of one cell lie beside those of the cell before it, wherever its id, a hash, would put them."""
+    entries = Grid({}, {"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}}, range(1_000)).entries()
+    journal, pages = tmp_path / "store" / "store.sqlite-wal", []
+    with Store.write(tmp_path / "store") as store:
+        store.add(entries)
+        for start in range(0, len(entries), 10):
+            store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            cells = [entry.cell.id for entry in entries[start : start + 10]]
+            ended = Finished("finished", 1, 1, False, "",
+                             {"last": [Measure("iid", "", "", "accuracy", 0.75, 0.004, 100)]}, {}, {})
+            store.commit("stack", cells, Outcome(1, None, [], {c: Span(0, 1, 0.5, 0.4, "here:1") for c in cells},
+                                                 dict.fromkeys(cells, ended)))
+            pages.append(journal.stat().st_size // PAGE)
+    assert sum(pages[:10]) > 5 and sum(pages[-10:]) < 1.5 * sum(pages[:10])
 
 
 def test_what_a_kill_left_half_written_goes_when_the_store_is_opened(tmp_path: Path) -> None:

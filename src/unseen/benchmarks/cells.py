@@ -42,9 +42,7 @@ FITTED = ("time per cell", "runner's CPU per cell", "runner's peak", "writing pe
 def cells(asked: Asked) -> Iterator[Row]:
     """Each size in runners of their own, with one worker process: a run from the start, and one that finds all done.
 
-    The runner's CPU time and memory are without the worker's. What does not grow has an exponent of 0. Writing rises a
-    little and then no more: rows are kept by the cell's id, a hash, so that in a larger store those of a commit lie on
-    more pages, up to one for each (24 pages a commit at 100 cells, 73 at 1 000, 104 at 10 000, 109 at 30 000).
+    The runner's CPU time and memory are without the worker's. What does not grow has an exponent of 0.
     """
     curves: dict[str, dict[int, float]] = defaultdict(dict)
     with rates_of_its_own():

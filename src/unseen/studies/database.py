@@ -11,32 +11,37 @@ from pathlib import Path
 
 from unseen.errors import CheckFailed, UsageError
 
-SCHEMA = 3
+SCHEMA = 4
 FILE = "store.sqlite"
 FOLDERS = ("checkpoints", "weights")
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE cells (id TEXT PRIMARY KEY, identity TEXT NOT NULL, seed INTEGER NOT NULL, data_seed INTEGER NOT NULL,
-    status TEXT NOT NULL DEFAULT 'pending', step INTEGER NOT NULL DEFAULT 0, best_step INTEGER,
-    still_learning INTEGER, note TEXT NOT NULL DEFAULT '');
-CREATE TABLE entries (cell TEXT NOT NULL REFERENCES cells, scale TEXT NOT NULL, position INTEGER NOT NULL,
+CREATE TABLE cells (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, seed INTEGER NOT NULL,
+    data_seed INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'pending', step INTEGER NOT NULL DEFAULT 0,
+    best_step INTEGER, still_learning INTEGER, note TEXT NOT NULL DEFAULT '');
+CREATE TABLE entries (cell INTEGER NOT NULL REFERENCES cells, scale TEXT NOT NULL, position INTEGER NOT NULL,
     levels TEXT NOT NULL, PRIMARY KEY (cell, scale)) WITHOUT ROWID;
-CREATE TABLE curves (cell TEXT NOT NULL REFERENCES cells, step INTEGER NOT NULL, condition TEXT NOT NULL,
+CREATE TABLE curves (cell INTEGER NOT NULL REFERENCES cells, step INTEGER NOT NULL, condition TEXT NOT NULL,
     metric TEXT NOT NULL, value REAL, PRIMARY KEY (cell, step, condition, metric)) WITHOUT ROWID;
-CREATE TABLE records (cell TEXT NOT NULL REFERENCES cells, selection TEXT NOT NULL, condition TEXT NOT NULL,
+CREATE TABLE records (cell INTEGER NOT NULL REFERENCES cells, selection TEXT NOT NULL, condition TEXT NOT NULL,
     factor TEXT NOT NULL, level TEXT NOT NULL, metric TEXT NOT NULL, value REAL, standard_error REAL,
     n INTEGER NOT NULL, PRIMARY KEY (cell, selection, condition, factor, level, metric)) WITHOUT ROWID;
-CREATE TABLE spans (cell TEXT NOT NULL REFERENCES cells, begin INTEGER NOT NULL, end INTEGER NOT NULL,
+CREATE TABLE spans (cell INTEGER NOT NULL REFERENCES cells, begin INTEGER NOT NULL, end INTEGER NOT NULL,
     seconds REAL NOT NULL, cpu_seconds REAL NOT NULL, worker TEXT NOT NULL, PRIMARY KEY (cell, begin)) WITHOUT ROWID;
-CREATE TABLE failures (cell TEXT PRIMARY KEY REFERENCES cells, step INTEGER NOT NULL, cause TEXT NOT NULL,
+CREATE TABLE failures (cell INTEGER PRIMARY KEY REFERENCES cells, step INTEGER NOT NULL, cause TEXT NOT NULL,
     traceback TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE weights (cell TEXT NOT NULL REFERENCES cells, selection TEXT NOT NULL, file TEXT NOT NULL,
+CREATE TABLE weights (cell INTEGER NOT NULL REFERENCES cells, selection TEXT NOT NULL, file TEXT NOT NULL,
     sha256 TEXT NOT NULL, PRIMARY KEY (cell, selection)) WITHOUT ROWID;
 CREATE TABLE checkpoints (stack TEXT PRIMARY KEY, cells TEXT NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL)
     WITHOUT ROWID;
-CREATE TABLE provenance (cell TEXT PRIMARY KEY REFERENCES cells, facts TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE provenance (cell INTEGER PRIMARY KEY REFERENCES cells, facts TEXT NOT NULL) WITHOUT ROWID;
 CREATE VIEW overall AS SELECT * FROM records WHERE factor = '';
-CREATE TABLE seals (of TEXT NOT NULL, cell TEXT NOT NULL, sum TEXT NOT NULL, PRIMARY KEY (of, cell)) WITHOUT ROWID;
+CREATE TABLE seals (cell INTEGER NOT NULL REFERENCES cells, of TEXT NOT NULL, sum TEXT NOT NULL,
+    PRIMARY KEY (cell, of)) WITHOUT ROWID;
+"""
+"""Rows name their cell by its number, in the order in which cells were entered. So what is written together lies
+together, and a commit touches as few pages of a large store as of a small one; by their ids, which are hashes, the rows
+of every cell would lie on pages of their own.
 """
 
 
@@ -71,7 +76,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         if empty:
             connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
-        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]  # with the index of ids
         if found != "ok":
             raise CheckFailed(f"{path / FILE} is damaged: {found}")
         return connection

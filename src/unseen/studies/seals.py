@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-KEY = {"cells": "id"}
-"""The column that names the cell, where it is not `cell`; it is always the first."""
-_NUMBERS = {"seed", "data_seed", "step", "best_step", "still_learning", "position", "value", "standard_error", "n"}
+KEY = {"cells": "number"}
+"""The column with the number of the cell, where it is not `cell`; it is always the first."""
+_NUMBERS = {"cell", "number", "seed", "data_seed", "step", "best_step", "still_learning", "position", "value",
+            "standard_error", "n"}
 AT_ONCE, CELLS = 5_000, 500
 """Rows that are held in memory where a table is checked, and cells where many are sealed."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -45,34 +46,36 @@ def _ask(database: sqlite3.Connection, query: str, *values: str) -> sqlite3.Curs
     return cursor.execute(query, values)
 
 
-def seal(database: sqlite3.Connection, tables: Sequence[str], cells: Collection[str]) -> None:
-    """Note what tables hold of these cells; part of the transaction that wrote it."""
+def seal(database: sqlite3.Connection, tables: Sequence[str], cells: Collection[int]) -> None:
+    """Note what tables hold of these cells, given by their numbers; part of the transaction that wrote it."""
     every = list(cells)
     for some in (every[start : start + CELLS] for start in range(0, len(every), CELLS)):
         for table in tables:
             query = f"SELECT * FROM {table} WHERE {KEY.get(table, 'cell')} IN (SELECT value FROM json_each(?))"
             found = dict.fromkeys(some, 0) | _sums(pieces(database, query, json.dumps(some)))
             database.executemany("INSERT OR REPLACE INTO seals VALUES (?, ?, ?)",
-                                 [(table, cell, _text(number)) for cell, number in found.items()])
+                                 [(cell, table, _text(total)) for cell, total in found.items()])
 
 
-def broken(database: sqlite3.Connection, table: str, parts: Iterable[Columns]) -> list[str]:
-    """The cells whose rows in a table, all of it in parts, are not those that were sealed; both seen at one moment."""
+def broken(database: sqlite3.Connection, table: str, parts: Iterable[Columns]) -> list[int]:
+    """The numbers of the cells whose rows in a table, all of it in parts, are not those that were sealed; both seen at
+    one moment.
+    """
     held = dict(_ask(database, "SELECT cell, sum FROM seals WHERE of = ?", table))
     found = _sums(parts)
     return sorted(cell for cell in {*held, *found} if held.get(cell) != _text(found.get(cell, 0)))
 
 
-def _sums(parts: Iterable[Columns]) -> dict[str, int]:
+def _sums(parts: Iterable[Columns]) -> dict[int, int]:
     """A number for each cell, which a change of any of its values changes: the sum of one for each of its rows."""
-    found: dict[str, int] = {}
+    found: dict[int, int] = {}
     for part in parts:
-        for cell, number in _added(part):
-            found[cell] = (found.get(cell, 0) + number) % 2**64
+        for cell, total in _added(part):
+            found[cell] = (found.get(cell, 0) + total) % 2**64
     return found
 
 
-def _added(part: Columns) -> Iterator[tuple[str, int]]:
+def _added(part: Columns) -> Iterator[tuple[int, int]]:
     """What some rows add to the number of each cell that they are of."""
     columns = dict(part.items())
     first = next(iter(columns.values()))
@@ -83,11 +86,11 @@ def _added(part: Columns) -> Iterator[tuple[str, int]]:
     places, cells = _places(first)
     sums = np.zeros(len(cells), np.uint64)
     np.add.at(sums, places, words)
-    return zip(cells, sums.tolist(), strict=True)
+    return zip(map(int, cells), sums.tolist(), strict=True)
 
 
-def _text(number: int) -> str:
-    return f"{number:016x}"  # SQLite's whole numbers have a sign
+def _text(total: int) -> str:
+    return f"{total:016x}"  # SQLite's whole numbers have a sign
 
 
 def _words(column: Collection[Any], number: bool) -> NDArray[np.uint64]:

@@ -11,9 +11,7 @@ database names is whole.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +25,7 @@ from filelock import FileLock
 
 from unseen.config import canonical
 from unseen.errors import CheckFailed, UsageError
+from unseen.studies.blobs import get, put, sha
 from unseen.studies.cell import PARTS, difference
 from unseen.studies.database import FILE, FOLDERS, open_to_read, open_to_write, said_plainly
 from unseen.studies.lock import take_lock
@@ -141,10 +140,11 @@ class Store:
             self._db.executemany(
                 "INSERT OR IGNORE INTO cells (id, identity, seed, data_seed) VALUES (?, ?, ?, ?)",
                 ((e.cell.id, e.cell.identity, e.cell.seed, e.cell.data_seed) for e in entries))
+            numbers = self._numbers([e.cell.id for e in entries])
             self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)",
-                                 ((e.cell.id, scale, position[canonical(dict(e.levels))],
+                                 ((numbers[e.cell.id], scale, position[canonical(dict(e.levels))],
                                    json.dumps(dict(e.levels), ensure_ascii=False)) for e in entries))
-            seal(self._db, ("cells", "entries"), [e.cell.id for e in entries])
+            seal(self._db, ("cells", "entries"), numbers.values())
 
     def commit(self, stack: str, cells: Sequence[str], outcome: Outcome) -> None:
         """One slice's outcome, in one transaction: the new checkpoint (None: the stack is done), curves, records.
@@ -152,34 +152,36 @@ class Store:
         A cell that has ended keeps what it left the first time.
         """
         with said_plainly(self.path):
-            pending = {cell for cell, status in self.status(cells).items() if status == "pending"}
+            pending = self._numbers([cell for cell, status in self.status(cells).items() if status == "pending"])
             finished = {c: f for c, f in (outcome.finished or {}).items() if c in pending}
-            files = {(cell, selection): self._put("weights", f"{cell}.{selection}.safetensors", data)
+            files = {(cell, selection): put(self.path, "weights", f"{cell}.{selection}.safetensors", data)
                      for cell, done in finished.items() for selection, data in done.weights.items()}
             checkpoints = {} if outcome.checkpoint is None else {stack: (cells, outcome.checkpoint)}
             with self._replacing(stack, checkpoints):
                 spans = {c: s for c, s in (outcome.spans or {}).items() if c in pending}
-                self._db.executemany("UPDATE cells SET step = ? WHERE id = ?", [(s.end, c) for c, s in spans.items()])
+                self._db.executemany("UPDATE cells SET step = ? WHERE number = ?",
+                                     [(s.end, pending[c]) for c, s in spans.items()])
                 self._db.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?)",
-                                     [(c, s.begin, s.end, s.seconds, s.cpu_seconds, s.worker)
+                                     [(pending[c], s.begin, s.end, s.seconds, s.cpu_seconds, s.worker)
                                       for c, s in spans.items()])
                 self._db.executemany("INSERT OR REPLACE INTO curves VALUES (?, ?, ?, ?, ?)",
-                                     [(p.key, p.step, p.condition, p.metric, p.value) for p in outcome.points])
+                                     [(pending[p.key], p.step, p.condition, p.metric, p.value)
+                                      for p in outcome.points if p.key in pending])
                 for cell, done in finished.items():
-                    self._finish(cell, done)
+                    self._finish(pending[cell], done)
                 self._db.executemany("INSERT OR REPLACE INTO weights VALUES (?, ?, ?, ?)",
-                                     [(*key, *file) for key, file in files.items()])
-                seal(self._db, ("cells", "curves", "records", "overall"), pending)
+                                     [(pending[cell], selection, *file) for (cell, selection), file in files.items()])
+                seal(self._db, ("cells", "curves", "records", "overall"), pending.values())
 
-    def _finish(self, cell: str, done: Finished) -> None:
+    def _finish(self, number: int, done: Finished) -> None:
         self._db.execute(
-            "UPDATE cells SET status = ?, step = ?, best_step = ?, still_learning = ?, note = ? WHERE id = ?",
-            (done.status, done.step, done.best_step, done.still_learning, done.note, cell))
+            "UPDATE cells SET status = ?, step = ?, best_step = ?, still_learning = ?, note = ? WHERE number = ?",
+            (done.status, done.step, done.best_step, done.still_learning, done.note, number))
         self._db.executemany(
             "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(cell, selection, m.condition, m.factor, m.level, m.metric, m.value, m.standard_error, m.n)
+            [(number, selection, m.condition, m.factor, m.level, m.metric, m.value, m.standard_error, m.n)
              for selection, measures in done.measures.items() for m in measures])
-        self._db.execute("INSERT OR REPLACE INTO provenance VALUES (?, ?)", (cell, canonical(done.provenance)))
+        self._db.execute("INSERT OR REPLACE INTO provenance VALUES (?, ?)", (number, canonical(done.provenance)))
 
     def split(self, stack: str, parts: Mapping[str, tuple[Sequence[str], bytes]]) -> None:
         """Replace a stack's checkpoint by checkpoints of its parts: {name: (cells, checkpoint)}."""
@@ -189,17 +191,18 @@ class Store:
     def fail(self, cell: str, cause: str, traceback: str = "") -> None:
         """A cell that can't be brought to its end, with what is known about why; its checkpoint stays."""
         with self._transaction():
-            self._db.execute("INSERT OR REPLACE INTO failures SELECT id, step, ?, ? FROM cells WHERE id = ?",
+            self._db.execute("INSERT OR REPLACE INTO failures SELECT number, step, ?, ? FROM cells WHERE id = ?",
                              (cause, traceback, cell))
             self._db.execute("UPDATE cells SET status = 'failed' WHERE id = ?", (cell,))
-            seal(self._db, ("cells",), [cell])
+            seal(self._db, ("cells",), self._numbers([cell]).values())
 
     def retry(self, cells: Sequence[str]) -> None:
         """Let those of the cells that have failed go on from where they were."""
-        failed = [cell for cell, status in self.status(cells).items() if status == "failed"]
+        failed = self._numbers([cell for cell, status in self.status(cells).items() if status == "failed"]).values()
         with self._transaction():
-            self._db.executemany("DELETE FROM failures WHERE cell = ?", [(cell,) for cell in failed])
-            self._db.executemany("UPDATE cells SET status = 'pending' WHERE id = ?", [(cell,) for cell in failed])
+            self._db.executemany("DELETE FROM failures WHERE cell = ?", [(number,) for number in failed])
+            self._db.executemany("UPDATE cells SET status = 'pending' WHERE number = ?",
+                                 [(number,) for number in failed])
             seal(self._db, ("cells",), failed)
 
     def take(self, source: Store, cells: Sequence[str], placed: Sequence[str]) -> None:
@@ -208,36 +211,41 @@ class Store:
         """
         with said_plainly(self.path):
             for row in (row for cell in cells for row in source.rows("weights", cell)):
-                self._put("weights", Path(row[2]).name, source.weights(row[0], row[1])[1])
+                put(self.path, "weights", Path(row[2]).name, source.weights(row[0], row[1])[1])
             with self._transaction():
                 # Begun here and ended there: they stand alone by now (see `merge`).
                 self._db.executemany("DELETE FROM checkpoints WHERE cells = ?", [(canonical([c]),) for c in cells])
+                self._db.executemany("INSERT OR IGNORE INTO cells (id, identity, seed, data_seed) VALUES (?, '', 0, 0)",
+                                     [(c,) for c in cells])
+                here, places = self._numbers(cells), self._numbers(placed)
                 for table in ("cells", *_OF_A_CELL):
                     self._db.executemany(f"DELETE FROM {table} WHERE {KEY.get(table, 'cell')} = ?",
-                                         [(c,) for c in cells])
-                for table in ("cells", *_OF_A_CELL):
-                    for row in (row for cell in cells for row in source.rows(table, cell)):
-                        self._db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+                                         [(number,) for number in here.values()])
+                    for cell, number in here.items():
+                        for _, *row in source.rows(table, cell):
+                            self._db.execute(f"INSERT INTO {table} VALUES (?, {', '.join('?' * len(row))})",
+                                             (number, *row))
                 self._db.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?)",
-                                     [row for cell in placed for row in source.rows("entries", cell)])
-                seal(self._db, ("cells", "curves", "records", "overall"), cells)
-                seal(self._db, ("entries",), placed)
+                                     [(number, *row) for cell, number in places.items()
+                                      for _, *row in source.rows("entries", cell)])
+                seal(self._db, ("cells", "curves", "records", "overall"), here.values())
+                seal(self._db, ("entries",), places.values())
             self._sweep()
 
     def discard(self, stack: str) -> None:
         """Give up a stack's checkpoint: its cells will be trained from step 0, to the same bits."""
         (row,) = self._rows("SELECT cells FROM checkpoints WHERE stack = ?", stack)
-        ids = json.loads(row["cells"])
+        numbers = self._numbers(json.loads(row["cells"])).values()
         with said_plainly(self.path), self._replacing(stack, {}):
-            self._db.executemany("UPDATE cells SET step = 0 WHERE id = ?", [(cell,) for cell in ids])
+            self._db.executemany("UPDATE cells SET step = 0 WHERE number = ?", [(number,) for number in numbers])
             for table in ("spans", "curves"):
-                self._db.executemany(f"DELETE FROM {table} WHERE cell = ?", [(cell,) for cell in ids])
-            seal(self._db, ("cells", "curves"), ids)
+                self._db.executemany(f"DELETE FROM {table} WHERE cell = ?", [(number,) for number in numbers])
+            seal(self._db, ("cells", "curves"), numbers)
 
     @contextmanager
     def _replacing(self, stack: str, checkpoints: Mapping[str, tuple[Sequence[str], bytes]]) -> Iterator[None]:
         """A transaction in which a stack's checkpoint gives way to others; files that nothing names go afterwards."""
-        named = {name: (canonical(list(cells)), *self._put("checkpoints", f"{_sha(data)[:16]}.safetensors", data))
+        named = {name: (canonical(list(cells)), *put(self.path, "checkpoints", f"{sha(data)[:16]}.safetensors", data))
                  for name, (cells, data) in checkpoints.items()}
         with self._transaction():
             yield
@@ -245,21 +253,6 @@ class Store:
             self._db.executemany("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
                                  [(name, *rest) for name, rest in named.items()])
         self._sweep()
-
-    def _put(self, folder: str, name: str, data: bytes) -> tuple[str, str]:
-        target = self.path / folder / name
-        temporary = target.with_suffix(".partial")
-        try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-            _sync_folder(target.parent)
-        except OSError:
-            temporary.unlink(missing_ok=True)  # on a full disk every byte counts
-            raise
-        return f"{folder}/{name}", _sha(data)
 
     def _sweep(self) -> None:
         """Remove checkpoints that nothing names any more: there are never more than stacks under way."""
@@ -283,7 +276,7 @@ class Store:
         found: dict[tuple[str, str], Place] = {}
         with said_plainly(self.path):
             for row in self._db.execute("SELECT scale, levels, identity, seed, data_seed FROM entries JOIN cells ON "
-                                        "cell = id GROUP BY scale, levels, seed, data_seed"):
+                                        "cell = number GROUP BY scale, levels, seed, data_seed"):
                 key = (row["scale"], canonical(json.loads(row["levels"])))
                 if key not in found:
                     said = json.loads(row["identity"])
@@ -298,10 +291,17 @@ class Store:
         return {row["id"]: row["status"] for row in rows}
 
     def rows(self, table: str, cell: str) -> list[tuple[Any, ...]]:
-        """All that one table holds of one cell."""
-        with said_plainly(self.path):
-            found = self._db.execute(f"SELECT * FROM {table} WHERE {KEY.get(table, 'cell')} = ?", (cell,))
-            return [tuple(row) for row in found]
+        """All that one table holds of one cell, with the id of the cell in place of its number."""
+        found = self._rows(f"SELECT * FROM {table} WHERE {KEY.get(table, 'cell')} = "
+                           "(SELECT number FROM cells WHERE id = ?)", cell)
+        return [(cell, *tuple(row)[1:]) for row in found]
+
+    def _numbers(self, cells: Sequence[str]) -> dict[str, int]:
+        """The numbers of cells, in the order of these: each store counts its own."""
+        rows = self._rows("SELECT id, number FROM cells WHERE id IN (SELECT value FROM json_each(?))",
+                          json.dumps(cells))
+        found = {row["id"]: row["number"] for row in rows}
+        return {cell: found[cell] for cell in cells if cell in found}
 
     def check(self, *tables: str) -> None:
         """Whether tables hold what was written into them; one that does not is named, never read as data."""
@@ -312,36 +312,25 @@ class Store:
     def checkpoints(self) -> Iterator[tuple[str, list[str], bytes]]:
         """(stack, cells, bytes) of every unfinished stack; a damaged file is named, never read as data."""
         for row in self._rows("SELECT * FROM checkpoints ORDER BY stack"):
-            yield row["stack"], json.loads(row["cells"]), self._get(row)
+            yield row["stack"], json.loads(row["cells"]), get(self.path, row["file"], row["sha256"])
 
     def damaged(self) -> dict[str, str]:
         """The stacks whose checkpoints can't be read, and why."""
         found = {}
         for row in self._rows("SELECT * FROM checkpoints ORDER BY stack"):
             try:
-                self._get(row)
+                get(self.path, row["file"], row["sha256"])
             except CheckFailed as error:
                 found[row["stack"]] = str(error)
         return found
 
     def weights(self, cell: str, selection: str) -> tuple[str, bytes]:
         """(path, bytes) of a finished cell's weights."""
-        rows = self._rows("SELECT * FROM weights WHERE cell = ? AND selection = ?", cell, selection)
+        rows = self._rows("SELECT weights.* FROM weights JOIN cells ON cell = number WHERE id = ? AND selection = ?",
+                          cell, selection)
         if not rows:
             raise UsageError(f"{self.path} has no weights '{selection}' for cell {cell}")
-        return str(self.path / rows[0]["file"]), self._get(rows[0])
-
-    def _get(self, row: sqlite3.Row) -> bytes:
-        path: Path = self.path / row["file"]
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            raise CheckFailed(f"{path} is missing, though the store names it") from None
-        except OSError as error:
-            raise CheckFailed(f"{path} can't be read: {error.strerror}") from error
-        if _sha(data) != row["sha256"]:
-            raise CheckFailed(f"{path} is damaged: its contents are not what the store recorded")
-        return data
+        return str(self.path / rows[0]["file"]), get(self.path, rows[0]["file"], rows[0]["sha256"])
 
     def records(self) -> pd.DataFrame:
         """One tidy row per (scale and place in the study, cell, selection, condition, factor level, metric)."""
@@ -362,7 +351,7 @@ class Store:
             return self._frame("""SELECT scale, levels, json_extract(identity, '$.task') AS task,
                 json_extract(identity, '$.model') AS model, json_extract(identity, '$.recipe') AS recipe,
                 id AS cell, seed, data_seed, status, cells.step, best_step, still_learning, note, cause
-                FROM entries JOIN cells ON entries.cell = id LEFT JOIN failures ON failures.cell = id
+                FROM entries JOIN cells ON entries.cell = number LEFT JOIN failures ON failures.cell = number
                 ORDER BY scale, position, seed, data_seed, id""")
 
     def cells(self) -> pd.DataFrame:
@@ -383,19 +372,19 @@ class Store:
 
     def spans(self) -> pd.DataFrame:
         """One row per cell and slice: the steps done in it, what they took, and where."""
-        return self._frame("SELECT * FROM spans ORDER BY cell, begin")
+        return self._named(self._frame("SELECT * FROM spans ORDER BY cell, begin"))
 
     def failures(self) -> pd.DataFrame:
         """One row per failed cell, with its traceback."""
-        return self._frame("SELECT * FROM failures ORDER BY cell")
+        return self._named(self._frame("SELECT * FROM failures"))
 
     def provenance(self) -> pd.DataFrame:
         """One row per cell that has ended: versions, machine, device, seconds and commit behind its records."""
-        rows = self._frame("SELECT cell, facts FROM provenance ORDER BY cell")
+        rows = self._named(self._frame("SELECT cell, facts FROM provenance"))
         facts = pd.DataFrame([json.loads(text) for text in rows.facts], index=rows.index)
         return pd.concat([rows[["cell"]], facts], axis=1)
 
-    def _rows(self, query: str, *values: str) -> list[sqlite3.Row]:
+    def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
         with said_plainly(self.path):
             return self._db.execute(query, values).fetchall()
 
@@ -422,27 +411,28 @@ class Store:
         with self._snapshot(), said_plainly(self.path):
             found = frame(self._db, f"SELECT * FROM {table} ORDER BY {order}")
             self._check(table, [found])
-        return found
+            return self._named(found)
+
+    def _named(self, found: pd.DataFrame) -> pd.DataFrame:
+        """Rows with the ids of their cells in place of the numbers, in the order of the ids: a table of the same
+        records is the same, in whatever order its cells were entered.
+        """
+        self.check("cells")
+        # From the table that was checked, not from the index of its ids.
+        ids = self._frame("SELECT number, id FROM cells NOT INDEXED").sort_values("id").set_index("number").id
+        place = ids.index.get_indexer(found.cell)
+        if (place < 0).any():
+            raise CheckFailed(f"{self.path / FILE} is damaged: it has rows of a cell that it does not have")
+        return found.assign(cell=ids.to_numpy()[place]).iloc[place.argsort(kind="stable")].reset_index(drop=True)
 
     def _check(self, table: str, parts: Iterable[Columns]) -> None:
         wrong = broken(self._db, table, parts)
         if wrong:
-            raise CheckFailed(f"{self.path / FILE} is damaged: in its {table}, what it holds of cell {wrong[0]} is not "
+            known = self._rows("SELECT id FROM cells WHERE number = ?", wrong[0])
+            cell = known[0]["id"] if known else f"number {wrong[0]}"
+            raise CheckFailed(f"{self.path / FILE} is damaged: in its {table}, what it holds of cell {cell} is not "
                               "what was written. Go back to a copy of it, or run into a new directory")
 
     def _frame(self, query: str) -> pd.DataFrame:
         with said_plainly(self.path):
             return frame(self._db, query)
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new name in a folder, too, must outlive a power cut."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
