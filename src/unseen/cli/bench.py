@@ -52,6 +52,10 @@ def bench(
 
     unseen bench estimate --study quickstart@mini
     """
+    from unseen.engine.threads import ONE_THREAD
+
+    os.environ.update(ONE_THREAD)  # before NumPy is there: on the one core of a measurement its threads would queue
+
     from unseen.benchmarks import BENCHMARKS
     from unseen.benchmarks.against import compare
     from unseen.benchmarks.kept import Kept

@@ -12,13 +12,13 @@ from collections import deque
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 
+from unseen.engine.threads import ONE_THREAD
 from unseen.errors import CheckFailed, UsageError
 from unseen.studies.executors import Death, Event
 from unseen.studies.slice import Outcome, Slice, Tick
 
 TRIES = 3
 """So many workers in a row may die before they are ready; then there is something wrong with all of them."""
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def start(module: str) -> tuple[subprocess.Popen[bytes], Connection]:

@@ -20,9 +20,9 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from unseen.engine.threads import ONE_THREAD
 from unseen.errors import CheckFailed, UsageError
 from unseen.studies.executors import Death, Event
-from unseen.studies.executors.local import ONE_THREAD
 from unseen.studies.provenance import cores
 from unseen.studies.slice import Outcome, Slice, Worker
 
