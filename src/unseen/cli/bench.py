@@ -39,7 +39,7 @@ def bench(
 ) -> None:
     """Measure: contenders take turns, one thread each; medians and the middle half of all rounds are shown.
 
-    Without names all benchmarks are run; that takes about half an hour, and the machine should have nothing else to do.
+    Without names all benchmarks are run; that takes about an hour, and the machine should have nothing else to do.
     Ctrl-C ends it and keeps what was measured.
 
     Examples:
