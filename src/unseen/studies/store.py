@@ -222,12 +222,12 @@ class Store:
                     self._db.executemany(f"DELETE FROM {table} WHERE {KEY.get(table, 'cell')} = ?",
                                          [(number,) for number in here.values()])
                     for cell, number in here.items():
-                        for _, *row in source.rows(table, cell):
-                            self._db.execute(f"INSERT INTO {table} VALUES (?, {', '.join('?' * len(row))})",
-                                             (number, *row))
+                        for _, *values in source.rows(table, cell):
+                            self._db.execute(f"INSERT INTO {table} VALUES (?, {', '.join('?' * len(values))})",
+                                             (number, *values))
                 self._db.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?)",
-                                     [(number, *row) for cell, number in places.items()
-                                      for _, *row in source.rows("entries", cell)])
+                                     [(number, *values) for cell, number in places.items()
+                                      for _, *values in source.rows("entries", cell)])
                 seal(self._db, ("cells", "curves", "records", "overall"), here.values())
                 seal(self._db, ("entries",), places.values())
             self._sweep()
@@ -420,7 +420,7 @@ class Store:
         self.check("cells")
         # From the table that was checked, not from the index of its ids.
         ids = self._frame("SELECT number, id FROM cells NOT INDEXED").sort_values("id").set_index("number").id
-        place = ids.index.get_indexer(found.cell)
+        place = ids.index.get_indexer(pd.Index(found.cell))
         if (place < 0).any():
             raise CheckFailed(f"{self.path / FILE} is damaged: it has rows of a cell that it does not have")
         return found.assign(cell=ids.to_numpy()[place]).iloc[place.argsort(kind="stable")].reset_index(drop=True)
