@@ -20,6 +20,7 @@ pytest: $(VENV)/dev.stamp
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -70,9 +70,19 @@ def best(figures: Mapping[str, Row]) -> str:
 def targets(figures: Figures) -> str:
     """Every target, the worst figure for it, and the word."""
     head = ("what", "target", "measured", "", "worst case")
-    return table(head, ((v.target.what, f"{v.target.sign} {number(v.target.number)}",
-                         "" if v.row is None else f"{number(v.row.value)} {v.row.unit}".strip(), v.word,
-                         "" if v.row is None else f"{v.row.case}, {v.row.figure}") for v in judged(figures)))
+    return table(
+        head,
+        (
+            (
+                v.target.what,
+                f"{v.target.sign} {number(v.target.number)}",
+                "" if v.row is None else f"{number(v.row.value)} {v.row.unit}".strip(),
+                v.word,
+                "" if v.row is None else f"{v.row.case}, {v.row.figure}",
+            )
+            for v in judged(figures)
+        ),
+    )
 
 
 def middle(row: Row) -> str:
@@ -83,20 +93,37 @@ def middle(row: Row) -> str:
 
 def machine(figures: Figures) -> str:
     """The limits of one core."""
-    return table(("one core", "rate", "middle half of rounds"),
-                 ((row.figure, f"{number(row.value)} {row.unit}", middle(row)) for row in figures["machine"]))
+    return table(
+        ("one core", "rate", "middle half of rounds"),
+        ((row.figure, f"{number(row.value)} {row.unit}", middle(row)) for row in figures["machine"]),
+    )
 
 
 def times(figures: Figures) -> str:
     """Milliseconds per model and step, and ratios."""
-    head = ("case", "plain loop", "published loop", *(f"S = {s}" for s in SIZES), "fastest over plain",
-            "over published", "two processes")
+    head = (
+        "case",
+        "plain loop",
+        "published loop",
+        *(f"S = {s}" for s in SIZES),
+        "fastest over plain",
+        "over published",
+        "two processes",
+    )
     lines = []
     for case, found in by_case(figures["steps"]).items():
         size = best(found)
-        lines.append((case, cell(found, "plain loop"), cell(found, "published loop"),
-                      *(cell(found, f"stacked S={s}") for s in SIZES), cell(found, f"speed-up {size}"),
-                      cell(found, f"speed-up {size} over published"), cell(found, f"two processes {size}")))
+        lines.append(
+            (
+                case,
+                cell(found, "plain loop"),
+                cell(found, "published loop"),
+                *(cell(found, f"stacked S={s}") for s in SIZES),
+                cell(found, f"speed-up {size}"),
+                cell(found, f"speed-up {size} over published"),
+                cell(found, f"two processes {size}"),
+            )
+        )
     return table(head, lines)
 
 
@@ -107,31 +134,58 @@ def limits(figures: Figures) -> str:
     for case, found in by_case(figures["steps"]).items():
         size = best(found)
         bound = found[f"roofline share {size}"].note.removeprefix("bound: ")
-        lines.append((case, cell(found, "products"), size.removeprefix("S="), percent(found, f"product share {size}"),
-                      f"{100 * found[f'product share {size}'].value / found['time in products'].value:.0f} %",
-                      percent(found, f"roofline share {size}"), bound,
-                      *(percent(found, f"time in {k}") for k in KINDS)))
+        lines.append(
+            (
+                case,
+                cell(found, "products"),
+                size.removeprefix("S="),
+                percent(found, f"product share {size}"),
+                f"{100 * found[f'product share {size}'].value / found['time in products'].value:.0f} %",
+                percent(found, f"roofline share {size}"),
+                bound,
+                *(percent(found, f"time in {k}") for k in KINDS),
+            )
+        )
     return table(head, lines)
 
 
 def generators(figures: Figures) -> str:
     """Examples per second, and shares of steps."""
     head = ("case", "thousand examples per second", "seconds", "of a step without gating", "with joint gating")
-    return table(head, ((case, number(found["examples per second"].value / 1e3), cell(found, "seconds"),
-                         percent(found, "share of a step gating=none"), percent(found, "share of a step gating=joint"))
-                        for case, found in by_case(figures["generators"]).items()))
+    return table(
+        head,
+        (
+            (
+                case,
+                number(found["examples per second"].value / 1e3),
+                cell(found, "seconds"),
+                percent(found, "share of a step gating=none"),
+                percent(found, "share of a step gating=joint"),
+            )
+            for case, found in by_case(figures["generators"]).items()
+        ),
+    )
 
 
 def memory(figures: Figures) -> str:
     """Megabytes at the peak and of the arrays that are needed."""
     found = by_case(figures["memory"])
     drawn, trained = ({k: v for k, v in found.items() if ("peak" in v) is kind} for kind in (True, False))
-    return "\n\n".join((
-        table(("generator, 16 384 examples", "peak, MB", "arrays, MB"),
-              ((case, cell(rows, "peak"), cell(rows, "arrays")) for case, rows in drawn.items())),
-        table(("stack", "peak, MB, S = 1", "arrays", "peak, MB, S = 16", "arrays"),
-              ((case, *(cell(rows, f"{what} S={s}") for s in (1, 16) for what in ("peak", "arrays")))
-               for case, rows in trained.items()))))
+    return "\n\n".join(
+        (
+            table(
+                ("generator, 16 384 examples", "peak, MB", "arrays, MB"),
+                ((case, cell(rows, "peak"), cell(rows, "arrays")) for case, rows in drawn.items()),
+            ),
+            table(
+                ("stack", "peak, MB, S = 1", "arrays", "peak, MB, S = 16", "arrays"),
+                (
+                    (case, *(cell(rows, f"{what} S={s}") for s in (1, 16) for what in ("peak", "arrays")))
+                    for case, rows in trained.items()
+                ),
+            ),
+        )
+    )
 
 
 def growth(figures: Figures) -> str:
@@ -139,8 +193,14 @@ def growth(figures: Figures) -> str:
     lines = []
     for case, found in by_case(figures["growth"]).items():
         points = [row for name, row in found.items() if not name.startswith("exponent")]
-        lines.append((case, *(f"{points[i].figure.rpartition('=')[2]}: {number(points[i].value)}" for i in (0, -1)),
-                      cell(found, "exponent"), cell(found, "exponent, all sizes")))
+        lines.append(
+            (
+                case,
+                *(f"{points[i].figure.rpartition('=')[2]}: {number(points[i].value)}" for i in (0, -1)),
+                cell(found, "exponent"),
+                cell(found, "exponent, all sizes"),
+            )
+        )
     return table(("curve", "smallest, ms", "largest, ms", "exponent, larger sizes", "all sizes"), lines)
 
 
@@ -148,18 +208,27 @@ def plain(name: str) -> Callable[[Figures], str]:
     """All rows of a benchmark as they are."""
 
     def rows(figures: Figures) -> str:
-        return table(("case", "figure", "value", "middle half"),
-                     ((row.case, row.figure, f"{number(row.value)} {row.unit}".strip(), middle(row))
-                      for row in figures[name]))
+        return table(
+            ("case", "figure", "value", "middle half"),
+            ((row.case, row.figure, f"{number(row.value)} {row.unit}".strip(), middle(row)) for row in figures[name]),
+        )
 
     return rows
 
 
 TABLES: dict[str, Callable[[Figures], str]] = {
-    "targets": targets, "machine": machine, "times": times, "limits": limits, "generators": generators,
-    "memory": memory, "growth": growth,
-    **{name: plain(name) for name in ("start", "alignment", "workers", "orchestration", "cells", "size", "report",
-                                      "estimate")}}
+    "targets": targets,
+    "machine": machine,
+    "times": times,
+    "limits": limits,
+    "generators": generators,
+    "memory": memory,
+    "growth": growth,
+    **{
+        name: plain(name)
+        for name in ("start", "alignment", "workers", "orchestration", "cells", "size", "report", "estimate")
+    },
+}
 
 
 def main(files: Sequence[str]) -> None:

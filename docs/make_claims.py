@@ -1,6 +1,6 @@
 """Write docs/claims.md: every claim, the verdicts of stored studies, and what no claim tests.
 
-    python docs/make_claims.py DIRECTORY ...
+python docs/make_claims.py DIRECTORY ...
 """
 
 from __future__ import annotations
@@ -38,9 +38,20 @@ READING = """## How to read this
 * Some claims were written when studies of scale `mini` had been run and looked at, so that their verdicts there are no
   predictions: {late}; `rules/F1` and `retrieval/C9` were given another part then.
 """
-LATE = ("ctl/K6-counted", "ctl/K7-clusters", "ctl/adding-up", "ctl/spreads", "retrieval/lengths", "retrieval/spreads",
-        "retrieval/variants", "retrieval/one-feature", "rules/flipped", "rules/votes-flipped", "rules/levels",
-        *(f"rules/{name}" for name in ("C1", "C2", "C3", "C3-trend", "C4", "C4-width", "C5", "C5-state", "C6", "C7")))
+LATE = (
+    "ctl/K6-counted",
+    "ctl/K7-clusters",
+    "ctl/adding-up",
+    "ctl/spreads",
+    "retrieval/lengths",
+    "retrieval/spreads",
+    "retrieval/variants",
+    "retrieval/one-feature",
+    "rules/flipped",
+    "rules/votes-flipped",
+    "rules/levels",
+    *(f"rules/{name}" for name in ("C1", "C2", "C3", "C3-trend", "C4", "C4-width", "C5", "C5-state", "C6", "C7")),
+)
 INVENTORY = """## What is claimed
 
 Statement by statement, with what the papers print; then what is no claim, and why. *Ours* are questions that the
@@ -58,8 +69,9 @@ def _inventory() -> list[str]:
     lines = [INVENTORY]
     for name in dict.fromkeys(map(paper, claims)):
         lines += [f"### Claims of {name}", "", ledger.row("claim", "statement", "place", "printed"), f"|{4 * '---|'}"]
-        lines += [ledger.row(name_of(one), one.statement, one.place, one.printed) for one in claims
-                  if paper(one) == name]
+        lines += [
+            ledger.row(name_of(one), one.statement, one.place, one.printed) for one in claims if paper(one) == name
+        ]
         lines += ["", "No claim:", "", ledger.row("statement", "place", "why"), f"|{3 * '---|'}"]
         lines += [ledger.row(one.says, one.place, one.why) for one in UNTESTED if one.paper == name] + [""]
     return lines

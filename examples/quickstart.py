@@ -31,8 +31,11 @@ from unseen.studies.study import study
 from unseen.tasks.base import Task
 
 CONDITION = "ood/single"
-SHORTCUTS = {"one feature: a present": "one feature", "a pair complete, order ignored": "order-blind",
-             "position of a": "one position"}
+SHORTCUTS = {
+    "one feature: a present": "one feature",
+    "a pair complete, order ignored": "order-blind",
+    "position of a": "one position",
+}
 
 
 def references(task: Task) -> dict[str, float]:
@@ -78,8 +81,10 @@ def main() -> None:
         each = " ".join(f"{value:.3f}" for value in runs.value)
         rising = ", ".join(map(str, runs.seed[runs.still_learning]))
         span = f"[{low:.3f}, {high:.3f}]" if len(runs) >= 3 else "needs 3 seeds"
-        print(f"{variant:<11}{runs.value.mean():>6.3f}  {span:<15}  {each}"
-              + (f"   still learning: {rising}" if rising else ""))
+        print(
+            f"{variant:<11}{runs.value.mean():>6.3f}  {span:<15}  {each}"
+            + (f"   still learning: {rising}" if rising else "")
+        )
     lines, seeds = references(first.task), scores.seed.nunique()
     print("\n" + "   ".join(f"{name} {value:.3f}" for name, value in lines.items()))
     print("intervals cover initialisation and data" + ("; indicative, fewer than 10 seeds" if seeds < 10 else ""))
@@ -88,9 +93,11 @@ def main() -> None:
     picture = replace(figure("seeds"), title="Does a Transformer know what came first?")
     drawing = picture.draw(Source.read(given.out, given.scale))
     assert drawing is not None
-    subtitle = ["T6, length 5: “did a occur before b?” behind an opaque query. Every dot is a seed, hollow if still",
-                f"learning; bars are 95 % intervals over {seeds} seeds. {first.recipe.steps} steps of batch "
-                f"{first.recipe.batch} (the paper: 1 000 000 of 10)."]
+    subtitle = [
+        "T6, length 5: “did a occur before b?” behind an opaque query. Every dot is a seed, hollow if still",
+        f"learning; bars are 95 % intervals over {seeds} seeds. {first.recipe.steps} steps of batch "
+        f"{first.recipe.batch} (the paper: 1 000 000 of 10).",
+    ]
     files = [save(picture, drawing, given.out / f"quickstart.{kind}", subtitle) for kind in ("png", "svg", "json")]
     files.append(unseen.report(given.out, given.out / "report.html", scale=given.scale))
     print(f"\nwritten: {', '.join(str(f) for f in files)}   ({time.monotonic() - began:.0f} s)")

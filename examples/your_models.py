@@ -1,6 +1,6 @@
 """Four models as a user would bring them; each runs on every task. See docs/your-model.md.
 
-    unseen train ctl/A your_models:Recurrent --steps 2000 --out runs/mine         # from this directory
+unseen train ctl/A your_models:Recurrent --steps 2000 --out runs/mine         # from this directory
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ class Bert(unseen.Adapter):
     def core(self, width: int) -> nn.Module:
         from transformers import BertConfig, BertModel
 
-        config = BertConfig(vocab_size=1, hidden_size=width, num_hidden_layers=2, num_attention_heads=4,
-                            intermediate_size=4 * width)
+        config = BertConfig(
+            vocab_size=1, hidden_size=width, num_hidden_layers=2, num_attention_heads=4, intermediate_size=4 * width
+        )
         return BertModel(config, add_pooling_layer=False)
 
     def call(self, core: nn.Module, states: Tensor, mask: Tensor | None) -> Tensor:

@@ -26,15 +26,20 @@ Done = subprocess.CompletedProcess[str]
 
 def outside(*arguments: object, cwd: Path | None = None) -> Done:
     """The real command."""
-    return subprocess.run([sys.executable, "-m", "unseen", *map(str, arguments)], capture_output=True, text=True,
-                          cwd=cwd)
+    return subprocess.run(
+        [sys.executable, "-m", "unseen", *map(str, arguments)], capture_output=True, text=True, cwd=cwd
+    )
 
 
 def inside(*arguments: object, cwd: Path | None = None) -> Done:
     """The same call in this process: its exit code, and what it wrote."""
     argv, code = ["unseen", *map(str, arguments)], 0
-    with (pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(),
-          redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()) as errors):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        warnings.catch_warnings(),
+        redirect_stdout(io.StringIO()) as output,
+        redirect_stderr(io.StringIO()) as errors,
+    ):
         # What a command does to its own process is undone after it.
         patch.setattr(sys, "argv", argv)
         patch.setattr(sys, "path", [*sys.path])
@@ -61,6 +66,12 @@ def only_the_package() -> Iterator[None]:
         yield
 
 
-def _written(message: Warning | str, category: type[Warning], filename: str, lineno: int, file: object = None,
-             line: str | None = None) -> None:
+def _written(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
+) -> None:
     sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))

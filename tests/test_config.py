@@ -46,13 +46,16 @@ def test_unknown_option_is_never_answered_with_name() -> None:
         Recipe.parse({"nme": "fancy"})
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"steps": "many"}, "plain: steps = 'many': Input should be a valid integer"),
-    ({"steps": 3}, "plain: steps must be even, got 3"),
-    ({"rate": float("nan")}, "plain: rate = nan: Input should be a finite number"),
-    ({"rate": float("inf")}, "plain: rate = inf: Input should be a finite number"),
-    ({"betas": [0.9, "x"]}, "plain: betas.1 = 'x': Input should be a valid number"),
-])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"steps": "many"}, "plain: steps = 'many': Input should be a valid integer"),
+        ({"steps": 3}, "plain: steps must be even, got 3"),
+        ({"rate": float("nan")}, "plain: rate = nan: Input should be a finite number"),
+        ({"rate": float("inf")}, "plain: rate = inf: Input should be a finite number"),
+        ({"betas": [0.9, "x"]}, "plain: betas.1 = 'x': Input should be a valid number"),
+    ],
+)
 def test_wrong_values_are_usage_errors_that_name_the_place(options: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError) as caught:
         Recipe.parse({"name": "plain", **options})
@@ -96,12 +99,15 @@ def test_identity_has_the_version_and_does_not_see_how_a_value_was_written() -> 
     assert canonical(Recipe(rate=1).identity()) == '{"name":"plain","rate":1.0,"version":3}'
 
 
-@pytest.mark.parametrize(("value", "text"), [
-    ({"b": 1, "a": {"d": None, "c": True}}, '{"a":{"c":true,"d":null},"b":1}'),
-    ([0.1, 1e-3, 1e22, 1.0, 3e-7], "[0.1,0.001,1e+22,1.0,3e-07]"),
-    ((1, (2, 3)), "[1,[2,3]]"),
-    ("−Pos", '"−Pos"'),
-])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": 1, "a": {"d": None, "c": True}}, '{"a":{"c":true,"d":null},"b":1}'),
+        ([0.1, 1e-3, 1e22, 1.0, 3e-7], "[0.1,0.001,1e+22,1.0,3e-07]"),
+        ((1, (2, 3)), "[1,[2,3]]"),
+        ("−Pos", '"−Pos"'),
+    ],
+)
 def test_canonical_text(value: object, text: str) -> None:
     assert canonical(value) == text
 

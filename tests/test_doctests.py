@@ -23,5 +23,11 @@ def test_worked_examples(name: str) -> None:
 
 
 def test_the_walk_finds_the_shared_ground() -> None:
-    assert {"unseen.errors", "unseen.config", "unseen.spec", "unseen.randomness", "unseen.registry",
-            "unseen.tasks.verify.run"} <= set(MODULES)
+    assert {
+        "unseen.errors",
+        "unseen.config",
+        "unseen.spec",
+        "unseen.randomness",
+        "unseen.registry",
+        "unseen.tasks.verify.run",
+    } <= set(MODULES)

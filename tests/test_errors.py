@@ -7,14 +7,17 @@ import pytest
 from unseen.errors import CheckFailed, UsageError, nearest
 
 
-@pytest.mark.parametrize(("name", "known", "answer"), [
-    ("lenght", ["length", "preset"], "Did you mean 'length'?"),
-    ("LENGTH", ["length"], "Did you mean 'length'?"),
-    ("retrieval/t6", ["retrieval/T5", "retrieval/T6"], "Did you mean 'retrieval/T6'?"),
-    ("zzz", ["b", "a"], "Known: a, b."),
-    ("anything", [], "None are known."),
-    ("on", iter(["one"]), "Did you mean 'one'?"),
-])
+@pytest.mark.parametrize(
+    ("name", "known", "answer"),
+    [
+        ("lenght", ["length", "preset"], "Did you mean 'length'?"),
+        ("LENGTH", ["length"], "Did you mean 'length'?"),
+        ("retrieval/t6", ["retrieval/T5", "retrieval/T6"], "Did you mean 'retrieval/T6'?"),
+        ("zzz", ["b", "a"], "Known: a, b."),
+        ("anything", [], "None are known."),
+        ("on", iter(["one"]), "Did you mean 'one'?"),
+    ],
+)
 def test_nearest(name: str, known: list[str], answer: str) -> None:
     assert nearest(name, known) == answer
 

@@ -48,7 +48,11 @@ def test_a_table_of_abilities_and_a_page(tmp_path: Path) -> None:
     out = tmp_path / "exam"
     found = unseen.exam(Mine, out, scale="smoke", executor="inline", progress="none")
     assert list(zip(found["ability"], found["test"], strict=True)) == [
-        ("in-distribution", "presence"), ("in-distribution", "sums"), ("retrieval", "presence"), ("amplitude", "sums")]
+        ("in-distribution", "presence"),
+        ("in-distribution", "sums"),
+        ("retrieval", "presence"),
+        ("amplitude", "sums"),
+    ]
     assert set(found["runs"]) == {1} and (found["chance"] < found["oracle"]).all()
     assert any("specialization needs a trace `gating.weights`" in note for note in found.attrs["notes"])
     assert found.attrs["page"] == str(out / "report.html") and "exam-abilities" in Path(found.attrs["page"]).read_text()
@@ -64,13 +68,17 @@ def test_a_table_of_abilities_and_a_page(tmp_path: Path) -> None:
     assert merged is not None and len(table(merged)) == len(found) + len(theirs)
 
 
-@pytest.mark.parametrize(("model", "given", "said"), [
-    (Narrow, {}, "test 'sums' "),
-    ("lstmm", {}, "Did you mean 'lstm'"),
-    ("lstm", {"scale": "minni"}, "no scale 'minni'"),
-])
-def test_what_does_not_fit_is_refused_before_anything_is_made(model: type[nn.Module] | str, given: dict[str, str],
-                                                             said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "given", "said"),
+    [
+        (Narrow, {}, "test 'sums' "),
+        ("lstmm", {}, "Did you mean 'lstm'"),
+        ("lstm", {"scale": "minni"}, "no scale 'minni'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_made(
+    model: type[nn.Module] | str, given: dict[str, str], said: str, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match=said):
         unseen.exam(model, tmp_path / "out", **given)  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()

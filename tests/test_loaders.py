@@ -43,8 +43,9 @@ def as_sampled(
     found = task(name, **options)
     drawn = found.sample(condition, n, start, data_seed)
     kinds = {"real": torch.float32, "bits": torch.float32, "category": torch.int64, "mask": torch.bool}
-    wanted = {field.name: torch.from_numpy(drawn.inputs[field.name]).to(kinds[field.kind])
-              for field in found.spec.inputs}
+    wanted = {
+        field.name: torch.from_numpy(drawn.inputs[field.name]).to(kinds[field.kind]) for field in found.spec.inputs
+    }
     answer = torch.int64 if found.spec.target.kind == "category" else torch.float32
     return {**wanted, "target": torch.from_numpy(drawn.targets).to(answer)}
 
@@ -83,8 +84,10 @@ def test_workers_share_an_iterable_dataset_out(workers: int, start: int) -> None
     wanted = as_sampled("rules/mlp", "iid", n, start)
     order, wanted_order = (np.lexsort(one["x"].numpy().T) for one in (found, wanted))
     assert len(torch.unique(wanted["x"], dim=0)) == n  # no example could stand for another
-    assert_equal({name: values[order] for name, values in found.items()},
-                 {name: values[wanted_order] for name, values in wanted.items()})
+    assert_equal(
+        {name: values[order] for name, values in found.items()},
+        {name: values[wanted_order] for name, values in wanted.items()},
+    )
     if workers < 2:
         assert_equal(found, wanted)
 
@@ -134,16 +137,19 @@ def test_items_feed_a_model() -> None:
     assert model(batch).shape == target.shape == (8, 1)
 
 
-@pytest.mark.parametrize(("make", "said"), [
-    (lambda: MapDataset("rules/mlp"), "is endless: give n, or take an IterableDataset"),
-    (lambda: MapDataset("rules/mlp", "idi", 5), "Did you mean 'iid'"),
-    (lambda: MapDataset("retrieval/T1", "iid", 10_001), "has 10000 examples"),
-    (lambda: MapDataset("rules/mlp", n=-1), "must not be negative"),
-    (lambda: IterableDataset("rules/mlp", data_seed=-1), "data seed -1"),
-    (lambda: IterableDataset("rules/mlp", start=-1), "start = -1"),
-    (lambda: IterableDataset("rules/mlp", start=5, n=-1), "n = -1"),
-    (lambda: IterableDataset("retrieval/T1", "iid", 10, start=9_995), "has 10000 examples"),
-])
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: MapDataset("rules/mlp"), "is endless: give n, or take an IterableDataset"),
+        (lambda: MapDataset("rules/mlp", "idi", 5), "Did you mean 'iid'"),
+        (lambda: MapDataset("retrieval/T1", "iid", 10_001), "has 10000 examples"),
+        (lambda: MapDataset("rules/mlp", n=-1), "must not be negative"),
+        (lambda: IterableDataset("rules/mlp", data_seed=-1), "data seed -1"),
+        (lambda: IterableDataset("rules/mlp", start=-1), "start = -1"),
+        (lambda: IterableDataset("rules/mlp", start=5, n=-1), "n = -1"),
+        (lambda: IterableDataset("retrieval/T1", "iid", 10, start=9_995), "has 10000 examples"),
+    ],
+)
 def test_wrong_requests(make: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         make()

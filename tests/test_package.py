@@ -17,8 +17,12 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)], cwd=ROOT, check=True,
-                   capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
     (found,) = out.glob("unseen-*.whl")
     return found
 
@@ -38,8 +42,21 @@ def test_the_installed_wheel_works_outside_the_checkout(wheel: Path, tmp_path: P
     # The dependencies come from this environment; a .pth inside a folder named by a .pth is not followed, so the
     # checkout's editable install does not come along.
     (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    subprocess.run([sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install", "--no-deps",
-                    "--no-index", "--quiet", str(wheel)], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(home / "bin" / "python"),
+            "install",
+            "--no-deps",
+            "--no-index",
+            "--quiet",
+            str(wheel),
+        ],
+        check=True,
+    )
 
     def run(*command: str) -> str:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

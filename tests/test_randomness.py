@@ -43,7 +43,10 @@ class TestGolden:
 
     def test_uniform(self) -> None:
         assert [x.hex() for x in golden().uniform(3).tolist()] == [
-            "0x1.ebebbcc809ddap-2", "0x1.dd4df6392e148p-1", "0x1.bad52545a70c4p-3"]
+            "0x1.ebebbcc809ddap-2",
+            "0x1.dd4df6392e148p-1",
+            "0x1.bad52545a70c4p-3",
+        ]
 
     def test_integers(self) -> None:
         assert golden().integers(10, 8).tolist() == [0, 4, 5, 9, 7, 2, 9, 8]
@@ -58,7 +61,11 @@ class TestGolden:
 
     def test_normal(self) -> None:
         assert [x.hex() for x in golden().normal(4).tolist()] == [
-            "0x1.2b8e763cf85dap+1", "0x1.92cf67ed88080p-5", "-0x1.d203a9621a610p-3", "-0x1.7e1e58ca37b36p+0"]
+            "0x1.2b8e763cf85dap+1",
+            "0x1.92cf67ed88080p-5",
+            "-0x1.d203a9621a610p-3",
+            "-0x1.7e1e58ca37b36p+0",
+        ]
 
 
 class TestStreams:
@@ -78,10 +85,20 @@ class TestStreams:
         parts = [piecewise.words(3), piecewise.words(5)]
         np.testing.assert_array_equal(np.concatenate(parts), draws("on").words(8))
 
-    @pytest.mark.parametrize("other", [
-        ("data", "a", 1), ("data", "a", "0"), ("data", "b", 0), ("dropout", "a", 0), ("data", "a"), ("data", ["a", 0]),
-        ("data", "a", False), ("data", "a", 0.0), ("data", "a", None),
-    ])
+    @pytest.mark.parametrize(
+        "other",
+        [
+            ("data", "a", 1),
+            ("data", "a", "0"),
+            ("data", "b", 0),
+            ("dropout", "a", 0),
+            ("data", "a"),
+            ("data", ["a", 0]),
+            ("data", "a", False),
+            ("data", "a", 0.0),
+            ("data", "a", None),
+        ],
+    )
     def test_streams_of_other_names_differ(self, other: tuple[object, ...]) -> None:
         ours = stream("data", "a", 0)
         theirs = stream(str(other[0]), *other[1:])
@@ -107,9 +124,13 @@ class TestShapes:
         for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
             lanes = draws("shape").lanes(shape, dtype)
             assert lanes.shape == expected and lanes.dtype == dtype
-        for drawn in (draws("shape").uniform(shape), draws("shape").integers(3, shape),
-                      draws("shape").bernoulli(0.5, shape), draws("shape").bernoulli(1.0, shape),
-                      draws("shape").normal(shape)):
+        for drawn in (
+            draws("shape").uniform(shape),
+            draws("shape").integers(3, shape),
+            draws("shape").bernoulli(0.5, shape),
+            draws("shape").bernoulli(1.0, shape),
+            draws("shape").normal(shape),
+        ):
             assert np.shape(drawn) == expected
 
     def test_permutations_of_nothing_and_of_one(self) -> None:

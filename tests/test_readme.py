@@ -21,8 +21,9 @@ def test_the_demo_runs_small(tmp_path: Path) -> None:
 def test_the_make_targets_run_what_is_tested() -> None:
     text = (ROOT / "README.md").read_text()
     assert "make demo " in text and "make test " in text
-    said = subprocess.run(["make", "-n", "demo", "test", "docs"], cwd=ROOT, capture_output=True, text=True,
-                          check=True).stdout
+    said = subprocess.run(
+        ["make", "-n", "demo", "test", "docs"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert "examples/quickstart.py --out demo" in said
     assert "pytest" in said
     assert "mkdocs build --strict" in said

@@ -76,9 +76,11 @@ def test_nothing_is_imported_before_it_is_asked_for(tmp_path: Path, monkeypatch:
 
 
 def test_listing_the_built_in_names_needs_neither_torch_nor_numpy() -> None:
-    code = ("import sys\nfrom unseen.tasks import TASKS\nfrom unseen.models import MODELS\n"
-            "assert list(TASKS) and list(MODELS)\n"
-            "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'pandas')))")
+    code = (
+        "import sys\nfrom unseen.tasks import TASKS\nfrom unseen.models import MODELS\n"
+        "assert list(TASKS) and list(MODELS)\n"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'numpy', 'pandas')))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -102,7 +104,8 @@ def test_plugin_comes_in_by_its_entry_point(plugin: Path) -> None:
 
 def test_plugin_with_a_taken_name_is_refused_every_time(plugin: Path) -> None:
     (plugin / "entry_points.txt").write_text(
-        "[unseen.test-shapes]\nother = plugged_shapes:Square\nround = plugged_shapes:Square\n")
+        "[unseen.test-shapes]\nother = plugged_shapes:Square\nround = plugged_shapes:Square\n"
+    )
     registry = shapes("unseen.test-shapes")
     for _ in range(2):
         with pytest.raises(UsageError, match="shape 'round' is registered twice: math:pi and plugged_shapes:Square"):

@@ -12,22 +12,39 @@ from unseen.spec import Field, Grid, Spec, Stream, Target
 TOKENS = Stream("tokens", 10)
 SPEC = Spec(
     (TOKENS, Stream("cells", 101, Grid(10, 10))),
-    (Field("token", "category", 30, "tokens"), Field("real", "mask", 1, "tokens"), Field("cell", "real", 3, "cells"),
-     Field("query", "bits", 36)),
+    (
+        Field("token", "category", 30, "tokens"),
+        Field("real", "mask", 1, "tokens"),
+        Field("cell", "real", 3, "cells"),
+        Field("query", "bits", 36),
+    ),
     Target("category", 8),
 )
 
 
-@pytest.mark.parametrize(("streams", "fields", "target", "words"), [
-    ((TOKENS, TOKENS), (), Target("binary"), "two streams have the same name: tokens, tokens"),
-    ((), (Field("x", "real"), Field("x", "bits")), Target("binary"), "two fields have the same name: x, x"),
-    ((TOKENS,), (Field("x", "real", 1, "token"),), Target("binary"), "along 'token', which is no stream. Did you mean"),
-    ((), (Field("x", "real", 1, "tokens"),), Target("binary"), "along 'tokens', which is no stream. None are known"),
-    ((TOKENS,), (), Target("binary", 1, "tokenz"), "along 'tokenz', which is no stream"),
-    ((), (Field("x", "real", 0),), Target("binary"), "field 'x' needs a positive width"),
-    ((), (Field("m", "mask"),), Target("binary"), "field 'm' needs a positive width, and a mask needs a stream"),
-    ((), (), Target("category", 0), "the target needs a positive width, got 0"),
-])
+@pytest.mark.parametrize(
+    ("streams", "fields", "target", "words"),
+    [
+        ((TOKENS, TOKENS), (), Target("binary"), "two streams have the same name: tokens, tokens"),
+        ((), (Field("x", "real"), Field("x", "bits")), Target("binary"), "two fields have the same name: x, x"),
+        (
+            (TOKENS,),
+            (Field("x", "real", 1, "token"),),
+            Target("binary"),
+            "along 'token', which is no stream. Did you mean",
+        ),
+        (
+            (),
+            (Field("x", "real", 1, "tokens"),),
+            Target("binary"),
+            "along 'tokens', which is no stream. None are known",
+        ),
+        ((TOKENS,), (), Target("binary", 1, "tokenz"), "along 'tokenz', which is no stream"),
+        ((), (Field("x", "real", 0),), Target("binary"), "field 'x' needs a positive width"),
+        ((), (Field("m", "mask"),), Target("binary"), "field 'm' needs a positive width, and a mask needs a stream"),
+        ((), (), Target("category", 0), "the target needs a positive width, got 0"),
+    ],
+)
 def test_mistakes_are_refused(
     streams: tuple[Stream, ...], fields: tuple[Field, ...], target: Target, words: str
 ) -> None:

@@ -35,8 +35,20 @@ def section(command: Any, parent: typer.Context) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     records = [parameter.get_help_record(context) for parameter in command.params]
     rows = [f"| `{cell(names)}` | {cell(words(text))} |" for names, text in filter(None, records)]
-    return "\n".join([f"## {command.name}", "", "```text", usage, "```", "", words(command.help or ""), "",
-                      *(["| given | what it is |", "|---|---|", *rows] if rows else []), ""])
+    return "\n".join(
+        [
+            f"## {command.name}",
+            "",
+            "```text",
+            usage,
+            "```",
+            "",
+            words(command.help or ""),
+            "",
+            *(["| given | what it is |", "|---|---|", *rows] if rows else []),
+            "",
+        ]
+    )
 
 
 def words(text: str) -> str:

@@ -12,8 +12,12 @@ import yaml
 from page import Page
 
 FOLDER = Path(__file__).parents[1] / "differences"
-FAMILIES = {"rules": "Rules and modules", "ctl": "Compositional table lookup", "gcog": "Questions about a grid",
-            "retrieval": "Retrieval from sequences"}
+FAMILIES = {
+    "rules": "Rules and modules",
+    "ctl": "Compositional table lookup",
+    "gcog": "Questions about a grid",
+    "retrieval": "Retrieval from sequences",
+}
 FOLLOWS = {"paper": "the paper", "code": "the code or data", "both": "both", "neither": "neither"}
 """What a default may follow, and how that is said."""
 
@@ -86,17 +90,21 @@ def pages() -> Iterator[Page]:
 def _index(registers: list[Register]) -> str:
     total = sum(len(register.entries) for register in registers)
     lines = [
-        "# Where papers, code and data differ", "",
+        "# Where papers, code and data differ",
+        "",
         "A published system is described twice, in a paper and in code, and the two do not always agree. These are the "
         f"{total} places that we know of in the four systems: what the paper says, what code or data do, what Unseen "
         "does by default, and the setting that gives the other. The test suite builds every setting named here and "
-        "looks up every test.", "",
+        "looks up every test.",
+        "",
         "By default tasks are `clean`: sound, whichever source that follows. *Neither* means that both are at fault, "
-        "or one is and the other is silent. How a study deviates from what was published is listed in its report.", "",
+        "or one is and the other is silent. How a study deviates from what was published is listed in its report.",
+        "",
         f"The register as data: {', '.join(f'[{one.family}.yaml]({one.family}.yaml)' for one in registers)}.",
         "",
         "| family | entries | " + " | ".join(f"follows {said}" for said in FOLLOWS.values()) + " |",
-        "|---|---:|" + "---:|" * len(FOLLOWS)]
+        "|---|---:|" + "---:|" * len(FOLLOWS),
+    ]
     for register in registers:
         count = Counter(entry.follows for entry in register.entries)
         cells = " | ".join(str(count[name]) for name in FOLLOWS)

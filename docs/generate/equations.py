@@ -60,23 +60,33 @@ def _fields(spec: Spec, stream: str | None = None) -> int:
 WIDTH: Size = ("width of a state", lambda options, spec, module: options.width)
 LAYERS: Size = ("layers", lambda options, spec, module: options.layers)
 ANSWER: Size = ("numbers of the answer", lambda options, spec, module: spec.target.width)
-HIDDEN: Size = ("hidden units of the feed-forward",
-                lambda options, spec, module: options.feedforward * options.width)
+HIDDEN: Size = ("hidden units of the feed-forward", lambda options, spec, module: options.feedforward * options.width)
 GENERIC: dict[str, Size] = {
     "d": WIDTH,
     "F": ("numbers of all input fields", lambda options, spec, module: _fields(spec)),
-    "S": ("streams, and one more if something is given once",
-          lambda options, spec, module: len(spec.streams) + bool(spec.along(None))),
+    "S": (
+        "streams, and one more if something is given once",
+        lambda options, spec, module: len(spec.streams) + bool(spec.along(None)),
+    ),
     "R": ("read-out tokens: 1 if the answer is given once", lambda options, spec, module: int(not spec.target.along)),
     "o": ANSWER,
 }
-PLACED = Step("a token of stream s at place t: its fields, a vector of its stream, the code of its place",
-              r"x_t = \sum_{f \in s} E_f \, a_{f,t} + v_s + p_t", "d * (F + S)")
-UNPLACED = Step("a token of stream s: its fields and a vector of its stream",
-                r"x_t = \sum_{f \in s} E_f \, a_{f,t} + v_s", "d * (F + S)")
+PLACED = Step(
+    "a token of stream s at place t: its fields, a vector of its stream, the code of its place",
+    r"x_t = \sum_{f \in s} E_f \, a_{f,t} + v_s + p_t",
+    "d * (F + S)",
+)
+UNPLACED = Step(
+    "a token of stream s: its fields and a vector of its stream",
+    r"x_t = \sum_{f \in s} E_f \, a_{f,t} + v_s",
+    "d * (F + S)",
+)
 READ_TOKEN = Step("a last token to read from, if the answer is given once", r"x_T = r", "d * R")
-READ = Step("the answer, at the tokens that are read: logits of bits and categories, or numbers",
-            r"\hat y_t = W_o z_t + b_o", "o * (d + 1)")
+READ = Step(
+    "the answer, at the tokens that are read: logits of bits and categories, or numbers",
+    r"\hat y_t = W_o z_t + b_o",
+    "o * (d + 1)",
+)
 SOFTMAX = r"\operatorname{softmax}"
 
 RECURRENT_NOTES = (
@@ -92,9 +102,11 @@ SELF_NOTES = (
 def _attention(layers: str, source: str, scores: str, where: str = "") -> tuple[Step, ...]:
     """Self-attention with heads: projections, weights; `layers` is what their counts are multiplied with."""
     return (
-        Step("queries, keys and values, split into A heads of width k = d / A",
-             rf"q_i, k_i, v_i = W_q {source}, \; W_k {source}, \; W_v {source} \quad (+\,b)",
-             f"{layers}(3 * d**2 + 3 * d)"),
+        Step(
+            "queries, keys and values, split into A heads of width k = d / A",
+            rf"q_i, k_i, v_i = W_q {source}, \; W_k {source}, \; W_v {source} \quad (+\,b)",
+            f"{layers}(3 * d**2 + 3 * d)",
+        ),
         Step(f"what token i sees of token j, in each head{where}", scores),
     )
 
@@ -102,30 +114,55 @@ def _attention(layers: str, source: str, scores: str, where: str = "") -> tuple[
 def _pre_norm(layers: str, scores: tuple[Step, ...]) -> tuple[Step, ...]:
     return (
         *scores,
-        Step("what the heads found, side by side, is mapped and added",
-             r"u_i = x_i + W_h [ \sum_j A_{ij} v_j ] + b_h", f"{layers}(d**2 + d)"),
-        Step("feed-forward", r"x_i \leftarrow u_i + W_2 \max(0, W_1 \mathrm{LN}(u_i) + b_1) + b_2",
-             f"{layers}(2 * d * m + m + d)"),
+        Step(
+            "what the heads found, side by side, is mapped and added",
+            r"u_i = x_i + W_h [ \sum_j A_{ij} v_j ] + b_h",
+            f"{layers}(d**2 + d)",
+        ),
+        Step(
+            "feed-forward",
+            r"x_i \leftarrow u_i + W_2 \max(0, W_1 \mathrm{LN}(u_i) + b_1) + b_2",
+            f"{layers}(2 * d * m + m + d)",
+        ),
         Step("norms: two in each layer, one at the end", r"z_i = \mathrm{LN}(x_i)", f"{layers}4 * d + 2 * d"),
     )
 
 
 GEOMETRIC = (
-    Step("queries, keys and values, split into A heads of width k = d / A",
-         r"q_i, k_i, v_i = W_q h_i, \; W_k h_i, \; W_v h_i \quad (+\,b)", "3 * d**2 + 3 * d"),
-    Step("a number of token i for all tokens to its right and one for those to its left, in each head",
-         r"\delta_{ij} = (D h_i + b_D)_{\mathrm{right}} \;\; (j > i), \quad (D h_i + b_D)_{\mathrm{left}} \;\; (j < i)",
-         "2 * A * (d + 1)"),
-    Step("how well token j matches; nobody matches himself",
-         r"p_{ij} = \sigma(\alpha \, q_i^\top k_j + \beta \, \delta_{ij} + \gamma), \quad p_{ii} = 0", "3"),
-    Step("the first match from the nearest token outwards, right before left",
-         r"A_{ij} = p_{ij} \prod_{k \prec_i j} (1 - p_{ik})"),
-    Step("what the heads found, side by side, is mapped and added",
-         r"a_i = \mathrm{LN}( h_i + W_h [ \sum_j A_{ij} v_j ] )", "d**2 + 2 * d"),
-    Step("feed-forward", r"u_i = \mathrm{LN}( a_i + W_2 \operatorname{gelu}(W_1 a_i + b_1) + b_2 )",
-         "2 * d * m + m + 3 * d"),
-    Step("gate; its bias starts at −3, nearly closed",
-         r"g_i = \sigma(G_2 \operatorname{gelu}(G_1 a_i + c_1) + c_2)", "2 * d**2 + 2 * d"),
+    Step(
+        "queries, keys and values, split into A heads of width k = d / A",
+        r"q_i, k_i, v_i = W_q h_i, \; W_k h_i, \; W_v h_i \quad (+\,b)",
+        "3 * d**2 + 3 * d",
+    ),
+    Step(
+        "a number of token i for all tokens to its right and one for those to its left, in each head",
+        r"\delta_{ij} = (D h_i + b_D)_{\mathrm{right}} \;\; (j > i), \quad (D h_i + b_D)_{\mathrm{left}} \;\; (j < i)",
+        "2 * A * (d + 1)",
+    ),
+    Step(
+        "how well token j matches; nobody matches himself",
+        r"p_{ij} = \sigma(\alpha \, q_i^\top k_j + \beta \, \delta_{ij} + \gamma), \quad p_{ii} = 0",
+        "3",
+    ),
+    Step(
+        "the first match from the nearest token outwards, right before left",
+        r"A_{ij} = p_{ij} \prod_{k \prec_i j} (1 - p_{ik})",
+    ),
+    Step(
+        "what the heads found, side by side, is mapped and added",
+        r"a_i = \mathrm{LN}( h_i + W_h [ \sum_j A_{ij} v_j ] )",
+        "d**2 + 2 * d",
+    ),
+    Step(
+        "feed-forward",
+        r"u_i = \mathrm{LN}( a_i + W_2 \operatorname{gelu}(W_1 a_i + b_1) + b_2 )",
+        "2 * d * m + m + 3 * d",
+    ),
+    Step(
+        "gate; its bias starts at −3, nearly closed",
+        r"g_i = \sigma(G_2 \operatorname{gelu}(G_1 a_i + c_1) + c_2)",
+        "2 * d**2 + 2 * d",
+    ),
     Step("what the gate leaves closed is copied", r"h_i \leftarrow (1 - g_i) \odot h_i + g_i \odot u_i"),
 )
 """One layer of the Neural Data Router, which is applied L times."""
@@ -139,87 +176,162 @@ LATENT = "4 * d**2 + 2 * d * m + m"
 BACKBONES: dict[str, Equations] = {
     "lstm": Equations(
         {**GENERIC, "L": LAYERS},
-        (UNPLACED, READ_TOKEN,
-         Step("gates: input, forget, output, candidate", LSTM_STEPS[0], "L * 4 * d * (2 * d + 2)"),
-         Step("cell and state", LSTM_STEPS[1]),
-         Step("what is read", "z_t = h_t"), READ),
-        RECURRENT_NOTES),
+        (
+            UNPLACED,
+            READ_TOKEN,
+            Step("gates: input, forget, output, candidate", LSTM_STEPS[0], "L * 4 * d * (2 * d + 2)"),
+            Step("cell and state", LSTM_STEPS[1]),
+            Step("what is read", "z_t = h_t"),
+            READ,
+        ),
+        RECURRENT_NOTES,
+    ),
     "gru": Equations(
         {**GENERIC, "L": LAYERS},
-        (UNPLACED, READ_TOKEN,
-         Step("gates: reset, keep", r"r_t, k_t = \sigma(W x_t + b + U h_{t-1} + c)", "L * 2 * d * (2 * d + 2)"),
-         Step("candidate, the reset inside", r"n_t = \tanh(W_n x_t + b_n + r_t \odot (U_n h_{t-1} + c_n))",
-              "L * d * (2 * d + 2)"),
-         Step("state", r"h_t = (1 - k_t) \odot n_t + k_t \odot h_{t-1}"),
-         Step("what is read", "z_t = h_t"), READ),
-        RECURRENT_NOTES),
+        (
+            UNPLACED,
+            READ_TOKEN,
+            Step("gates: reset, keep", r"r_t, k_t = \sigma(W x_t + b + U h_{t-1} + c)", "L * 2 * d * (2 * d + 2)"),
+            Step(
+                "candidate, the reset inside",
+                r"n_t = \tanh(W_n x_t + b_n + r_t \odot (U_n h_{t-1} + c_n))",
+                "L * d * (2 * d + 2)",
+            ),
+            Step("state", r"h_t = (1 - k_t) \odot n_t + k_t \odot h_{t-1}"),
+            Step("what is read", "z_t = h_t"),
+            READ,
+        ),
+        RECURRENT_NOTES,
+    ),
     "rnn": Equations(
         {**GENERIC, "L": LAYERS},
-        (UNPLACED, READ_TOKEN,
-         Step("state", r"h_t = \tanh(W x_t + U h_{t-1} + b + c)", "L * d * (2 * d + 2)"),
-         Step("what is read", "z_t = h_t"), READ),
-        (*RECURRENT_NOTES, "`activation = relu` has max(0, ·) in place of tanh.")),
+        (
+            UNPLACED,
+            READ_TOKEN,
+            Step("state", r"h_t = \tanh(W x_t + U h_{t-1} + b + c)", "L * d * (2 * d + 2)"),
+            Step("what is read", "z_t = h_t"),
+            READ,
+        ),
+        (*RECURRENT_NOTES, "`activation = relu` has max(0, ·) in place of tanh."),
+    ),
     "transformer": Equations(
         {**GENERIC, "L": LAYERS, "m": HIDDEN},
-        (PLACED, READ_TOKEN,
-         *_pre_norm("L * ", _attention("L * ", r"\mathrm{LN}(x_i)",
-                                       rf"A_{{ij}} = {SOFTMAX}_j (q_i^\top k_j / \surd k)")),
-         READ),
-        (*SELF_NOTES,
-         "`norm = post`: u = LN(x + …), x ← LN(u + …), and no norm at the end. `causal`: j ≤ i only.",
-         "`positions`: `learned` has a table for p; `rotary` turns queries and keys by an angle that grows with the "
-         "place; `relative` has the scores of [universal-transformer](universal-transformer.md).")),
+        (
+            PLACED,
+            READ_TOKEN,
+            *_pre_norm(
+                "L * ", _attention("L * ", r"\mathrm{LN}(x_i)", rf"A_{{ij}} = {SOFTMAX}_j (q_i^\top k_j / \surd k)")
+            ),
+            READ,
+        ),
+        (
+            *SELF_NOTES,
+            "`norm = post`: u = LN(x + …), x ← LN(u + …), and no norm at the end. `causal`: j ≤ i only.",
+            "`positions`: `learned` has a table for p; `rotary` turns queries and keys by an angle that grows with the "
+            "place; `relative` has the scores of [universal-transformer](universal-transformer.md).",
+        ),
+    ),
     "universal-transformer": Equations(
         {**GENERIC, "m": HIDDEN},
-        (UNPLACED, READ_TOKEN,
-         *_pre_norm("", _attention(
-             "", r"\mathrm{LN}(x_i)",
-             rf"A_{{ij}} = {SOFTMAX}_j ( [ (q_i + u)^\top k_j + (q_i + v)^\top (W_r e_{{j-i}})_a ] / \surd k )",
-             " a; u and v are vectors of the head, e the sinusoidal code of the difference of places")),
-         Step("the map of differences, and u and v of all heads", r"W_r, \; u, \; v", "d**2 + 2 * d"), READ),
-        (*SELF_NOTES, "The steps from queries to feed-forward are one layer, applied `layers` times.",
-         "Places count from 0 in every stream; what is given once and the read-out token are at −1. The cells of "
-         "a grid are at 0 and have sinusoidal codes of row and column added.")),
+        (
+            UNPLACED,
+            READ_TOKEN,
+            *_pre_norm(
+                "",
+                _attention(
+                    "",
+                    r"\mathrm{LN}(x_i)",
+                    rf"A_{{ij}} = {SOFTMAX}_j ( [ (q_i + u)^\top k_j + (q_i + v)^\top (W_r e_{{j-i}})_a ] / \surd k )",
+                    " a; u and v are vectors of the head, e the sinusoidal code of the difference of places",
+                ),
+            ),
+            Step("the map of differences, and u and v of all heads", r"W_r, \; u, \; v", "d**2 + 2 * d"),
+            READ,
+        ),
+        (
+            *SELF_NOTES,
+            "The steps from queries to feed-forward are one layer, applied `layers` times.",
+            "Places count from 0 in every stream; what is given once and the read-out token are at −1. The cells of "
+            "a grid are at 0 and have sinusoidal codes of row and column added.",
+        ),
+    ),
     "ndr": Equations(
         {**GENERIC, "A": ("heads", lambda options, spec, module: options.heads), "m": HIDDEN},
         (UNPLACED, READ_TOKEN, *GEOMETRIC, Step("what is read, after the last layer", "z_i = h_i"), READ),
-        ("The steps from queries to the copy are one layer, applied `layers` times to h = x.",
-         "Padding is moved to the front, so that it lies between no neighbours; it matches nobody.")),
+        (
+            "The steps from queries to the copy are one layer, applied `layers` times to h = x.",
+            "Padding is moved to the front, so that it lies between no neighbours; it matches nobody.",
+        ),
+    ),
     "perceiver": Equations(
         {**GENERIC, "n": ("latents", lambda options, spec, module: options.latents), "L": LAYERS, "m": HIDDEN},
-        (PLACED, READ_TOKEN,
-         Step("latents at the start, learned", r"\ell = \ell_1, \dots, \ell_n", "n * d"),
-         Step("they look at the tokens: attention C with heads, then a feed-forward, both pre-norm",
-              r"u = \ell + C(\mathrm{LN}(\ell), \mathrm{LN}(x)), \quad \ell \leftarrow u + \mathrm{FF}(\mathrm{LN}(u))",
-              f"L * ({LATENT} + 11 * d)"),
-         Step("they look at each other",
-              r"u = \ell + C(\mathrm{LN}(\ell), \mathrm{LN}(\ell)), \quad "
-              r"\ell \leftarrow u + \mathrm{FF}(\mathrm{LN}(u))",
-              f"L * ({LATENT} + 9 * d)"),
-         Step("in the end the tokens that are read look at the latents",
-              r"u = x + C(\mathrm{LN}(x), \mathrm{LN}(\ell)), \quad z = \mathrm{LN}(u + \mathrm{FF}(\mathrm{LN}(u)))",
-              f"{LATENT} + 13 * d"),
-         READ),
-        ("C maps the first to queries and the second to keys and values, with biases: softmax(q·k / √k) in each head, "
-         "then a map of all heads. FF(x) = W₂ max(0, W₁ x + b₁) + b₂.", "Padded tokens are not looked at.")),
+        (
+            PLACED,
+            READ_TOKEN,
+            Step("latents at the start, learned", r"\ell = \ell_1, \dots, \ell_n", "n * d"),
+            Step(
+                "they look at the tokens: attention C with heads, then a feed-forward, both pre-norm",
+                r"u = \ell + C(\mathrm{LN}(\ell), \mathrm{LN}(x)), \quad \ell \leftarrow u + \mathrm{FF}(\mathrm{LN}(u))",
+                f"L * ({LATENT} + 11 * d)",
+            ),
+            Step(
+                "they look at each other",
+                r"u = \ell + C(\mathrm{LN}(\ell), \mathrm{LN}(\ell)), \quad "
+                r"\ell \leftarrow u + \mathrm{FF}(\mathrm{LN}(u))",
+                f"L * ({LATENT} + 9 * d)",
+            ),
+            Step(
+                "in the end the tokens that are read look at the latents",
+                r"u = x + C(\mathrm{LN}(x), \mathrm{LN}(\ell)), \quad z = \mathrm{LN}(u + \mathrm{FF}(\mathrm{LN}(u)))",
+                f"{LATENT} + 13 * d",
+            ),
+            READ,
+        ),
+        (
+            "C maps the first to queries and the second to keys and values, with biases: softmax(q·k / √k) in each head, "
+            "then a map of all heads. FF(x) = W₂ max(0, W₁ x + b₁) + b₂.",
+            "Padded tokens are not looked at.",
+        ),
+    ),
     "modular": Equations(
-        {**GENERIC, "L": LAYERS,
-         "M": ("modules: as many as symbols", lambda options, spec, module: module.symbols.count),
-         "w": ("hidden units of a module: those of a feed-forward, dealt out",
-               lambda options, spec, module: options.feedforward * options.width // module.symbols.count)},
-        (PLACED, READ_TOKEN,
-         Step("hidden units of module m", r"h_m = \max(0, F_m \mathrm{LN}(x_t) + f_m)",
-              "L * (M * w * (d + 1) + 2 * d)"),
-         Step("the weights of the modules: each scores itself (gating `joint`)",
-              rf"p = {SOFTMAX}_m (c_m^\top h_m + c_{{m0}})", "L * M * (w + 1)"),
-         Step("the mixture is added", r"u_t = x_t + \sum_m p_m (G_m h_m + g_m)", "L * M * (w + 1) * d"),
-         Step("self-attention C with A heads, as in a Transformer", r"x_t \leftarrow u_t + C(\mathrm{LN}(u))_t",
-              "L * (4 * d**2 + 6 * d)"),
-         Step("a norm at the end", r"z_t = \mathrm{LN}(x_t)", "2 * d"), READ),
-        ("A symbol is the value of the first category field of a token's stream; where there is none, the stream "
-         "itself. The read-out token has the symbol of what is given once, or one of its own.",
-         "`gating = operation`: p = softmax(B max(0, A e + a) + b) of the symbol's one-hot code e. `truth`: p is 1 for "
-         "the module of the symbol. `none`: one module, p = 1.")),
+        {
+            **GENERIC,
+            "L": LAYERS,
+            "M": ("modules: as many as symbols", lambda options, spec, module: module.symbols.count),
+            "w": (
+                "hidden units of a module: those of a feed-forward, dealt out",
+                lambda options, spec, module: options.feedforward * options.width // module.symbols.count,
+            ),
+        },
+        (
+            PLACED,
+            READ_TOKEN,
+            Step(
+                "hidden units of module m",
+                r"h_m = \max(0, F_m \mathrm{LN}(x_t) + f_m)",
+                "L * (M * w * (d + 1) + 2 * d)",
+            ),
+            Step(
+                "the weights of the modules: each scores itself (gating `joint`)",
+                rf"p = {SOFTMAX}_m (c_m^\top h_m + c_{{m0}})",
+                "L * M * (w + 1)",
+            ),
+            Step("the mixture is added", r"u_t = x_t + \sum_m p_m (G_m h_m + g_m)", "L * M * (w + 1) * d"),
+            Step(
+                "self-attention C with A heads, as in a Transformer",
+                r"x_t \leftarrow u_t + C(\mathrm{LN}(u))_t",
+                "L * (4 * d**2 + 6 * d)",
+            ),
+            Step("a norm at the end", r"z_t = \mathrm{LN}(x_t)", "2 * d"),
+            READ,
+        ),
+        (
+            "A symbol is the value of the first category field of a token's stream; where there is none, the stream "
+            "itself. The read-out token has the symbol of what is given once, or one of its own.",
+            "`gating = operation`: p = softmax(B max(0, A e + a) + b) of the symbol's one-hot code e. `truth`: p is 1 for "
+            "the module of the symbol. `none`: one module, p = 1.",
+        ),
+    ),
 }
 
 # --------------------------------------------------------------------------------------------------- the papers' models
@@ -230,8 +342,10 @@ RETRIEVAL: dict[str, Size] = {
     "Q": ("bits of the query", lambda options, spec, module: spec.field("query").width),
 }
 DECODER = (
-    Step("the query reads the states, without a scale",
-         rf"\alpha_i = {SOFTMAX}_i (h_i^\top q), \quad c = \sum_i \alpha_i h_i"),
+    Step(
+        "the query reads the states, without a scale",
+        rf"\alpha_i = {SOFTMAX}_i (h_i^\top q), \quad c = \sum_i \alpha_i h_i",
+    ),
     Step("the logit of yes", r"\hat y = w^\top \max(0, W [c ; q] + b) + b_0", "d * (2 * d + 1) + d + 1"),
 )
 CTL: dict[str, Size] = {
@@ -251,8 +365,11 @@ RULES: dict[str, Size] = {
 }
 CORE: Size = ("width of the core, 4 e", lambda options, spec, module: module.sizes.core)
 GATING_NOTE = "`gating = none`: one module and p = 1. `truth`: p is 1 for the module of the rule. `operation`: "
-TOKEN_CODE = Step("code of a token: its numbers and its rule's one-hot code",
-                  r"x_t = E_2 \max(0, E_1 [a_t ; 1_{r_t}] + b_1) + b_2", "e * (F + R + e + 2)")
+TOKEN_CODE = Step(
+    "code of a token: its numbers and its rule's one-hot code",
+    r"x_t = E_2 \max(0, E_1 [a_t ; 1_{r_t}] + b_1) + b_2",
+    "e * (F + R + e + 2)",
+)
 GCOG: dict[str, Size] = {
     "F": ("numbers of a rule token", lambda options, spec, module: _fields(spec, "rule")),
     "S": ("numbers of a stimulus token", lambda options, spec, module: _fields(spec, "stimulus")),
@@ -274,12 +391,17 @@ STREAM_BLOCK = (
     r"u_i = \mathrm{LN}(x_i + C(x)_i), \quad "
     r"h_i = \mathrm{LN}( u_i + \max(0, W_2 \max(0, W_1 u_i + b_1) + b_2) )"
 )
-ONE_SEQUENCE = Step("rule and stimulus as one sequence, each with columns of its own in row a; p is a sinusoidal code",
-                    r"x_t = E a_t + b + p_t", "d * (F + S + 1)")
+ONE_SEQUENCE = Step(
+    "rule and stimulus as one sequence, each with columns of its own in row a; p is a sinusoidal code",
+    r"x_t = E a_t + b + p_t",
+    "d * (F + S + 1)",
+)
 TWO_STREAMS = (
-    Step("tokens of rule and stimulus, with sinusoidal codes of their places",
-         r"x_t^s = E^s a_t^s + b^s + p_t, \quad s \in \{\mathrm{rule}, \mathrm{stimulus}\}",
-         "d * (F + S + 2)"),
+    Step(
+        "tokens of rule and stimulus, with sinusoidal codes of their places",
+        r"x_t^s = E^s a_t^s + b^s + p_t, \quad s \in \{\mathrm{rule}, \mathrm{stimulus}\}",
+        "d * (F + S + 2)",
+    ),
     Step("a block for each stream", STREAM_BLOCK, f"2 * ({BLOCK})"),
 )
 C_NOTE = (
@@ -288,199 +410,368 @@ C_NOTE = (
     "end token."
 )
 GCOG_END = Step("the answer", r"\hat y = W_o \mathrm{LN}(z) + b_o", "2 * H + C * (H + 1)")
-RELATIVE_NOTE = ("`positions = relative`: scores (q·k + q·r) / √k with a learned vector r for each distance i − j ≥ 0, "
-                 "in place of codes and of the output map")
+RELATIVE_NOTE = (
+    "`positions = relative`: scores (q·k + q·r) / √k with a learned vector r for each distance i − j ≥ 0, "
+    "in place of codes and of the output map"
+)
 
 PAPERS: dict[str, Equations] = {
     "retrieval-transformer": Equations(
         RETRIEVAL,
-        (Step("a token: its bits, scaled, and the sinusoidal code of its place",
-              r"e_i = \surd F \, (W_e a_i + b_e) + p_i", "d * (F + 1)"),
-         Step("queries, keys and values, with biases", r"q_i, k_i, v_i = W_q e_i, \; W_k e_i, \; W_v e_i \quad (+\,b)",
-              "3 * d**2 + 3 * d"),
-         Step("what token i sees of token j, of itself and what came before",
-              rf"A_{{ij}} = {SOFTMAX}_{{j \le i}} (q_i^\top k_j / \surd d)"),
-         Step("attention, post-norm", r"u_i = \mathrm{LN}( e_i + W_h \sum_j A_{ij} v_j + b_h )",
-              "d**2 + 3 * d"),
-         Step("feed-forward of the same width", r"h_i = \mathrm{LN}(u_i + W_2 \max(0, W_1 u_i + b_1) + b_2)",
-              "2 * d**2 + 4 * d"),
-         Step("the query s, which arrives now", r"q = \max(0, W_s s + b_s)", "d * (Q + 1)"),
-         *DECODER),
-        ("`self_attention = false` leaves out A and its residual; `positions = none` leaves out p. With more `layers` "
-         "the block is repeated, with weights of its own.",
-         "`encoder = literal`, as the appendix writes it: h = softmax(e eᵀ / √d) e, causal, on e = W a + b + p: no "
-         "parameters in the encoder.")),
+        (
+            Step(
+                "a token: its bits, scaled, and the sinusoidal code of its place",
+                r"e_i = \surd F \, (W_e a_i + b_e) + p_i",
+                "d * (F + 1)",
+            ),
+            Step(
+                "queries, keys and values, with biases",
+                r"q_i, k_i, v_i = W_q e_i, \; W_k e_i, \; W_v e_i \quad (+\,b)",
+                "3 * d**2 + 3 * d",
+            ),
+            Step(
+                "what token i sees of token j, of itself and what came before",
+                rf"A_{{ij}} = {SOFTMAX}_{{j \le i}} (q_i^\top k_j / \surd d)",
+            ),
+            Step("attention, post-norm", r"u_i = \mathrm{LN}( e_i + W_h \sum_j A_{ij} v_j + b_h )", "d**2 + 3 * d"),
+            Step(
+                "feed-forward of the same width",
+                r"h_i = \mathrm{LN}(u_i + W_2 \max(0, W_1 u_i + b_1) + b_2)",
+                "2 * d**2 + 4 * d",
+            ),
+            Step("the query s, which arrives now", r"q = \max(0, W_s s + b_s)", "d * (Q + 1)"),
+            *DECODER,
+        ),
+        (
+            "`self_attention = false` leaves out A and its residual; `positions = none` leaves out p. With more `layers` "
+            "the block is repeated, with weights of its own.",
+            "`encoder = literal`, as the appendix writes it: h = softmax(e eᵀ / √d) e, causal, on e = W a + b + p: no "
+            "parameters in the encoder.",
+        ),
+    ),
     "retrieval-lstm": Equations(
         RETRIEVAL,
-        (Step("gates: input, forget, output, candidate, of the bits themselves",
-              LSTM_STEPS[0].replace("W x_t", "W a_t"), "4 * d * (F + d + 2)"),
-         Step("cell and state", LSTM_STEPS[1]),
-         Step("the query s, which arrives now", r"q = W_s s + b_s", "d * (Q + 1)"),
-         *DECODER),
-        ("`form = basic`: c is the last state. `matched`: the Transformer with this encoder, e = √F (W a + b) with "
-         "dropout as the input and a ReLU on the query.",)),
+        (
+            Step(
+                "gates: input, forget, output, candidate, of the bits themselves",
+                LSTM_STEPS[0].replace("W x_t", "W a_t"),
+                "4 * d * (F + d + 2)",
+            ),
+            Step("cell and state", LSTM_STEPS[1]),
+            Step("the query s, which arrives now", r"q = W_s s + b_s", "d * (Q + 1)"),
+            *DECODER,
+        ),
+        (
+            "`form = basic`: c is the last state. `matched`: the Transformer with this encoder, e = √F (W a + b) with "
+            "dropout as the input and a ReLU on the query.",
+        ),
+    ),
     "ctl-bilstm": Equations(
-        {"V": CTL["V"], "C": CTL["C"],
-         "E": ("width of the embedding", lambda options, spec, module: options.embedding),
-         "d": ("width of one direction", lambda options, spec, module: options.width)},
-        (Step("a vector for each token but the start marker, which is not read", r"x_t = E_{a_t}", "(V - 1) * E"),
-         Step("gates, of each direction", LSTM_STEPS[0], "2 * 4 * d * (E + d + 2)"),
-         Step("cell and state, of each direction; leftwards t − 1 is t + 1", LSTM_STEPS[1]),
-         Step("the answer, from the two final states",
-              r"\hat y = W_o [h^{\rightarrow}_T ; h^{\leftarrow}_1] + b_o", "C * (2 * d + 1)")),
-        ("Padding carries the state on.",), "408 k (table 2)"),
+        {
+            "V": CTL["V"],
+            "C": CTL["C"],
+            "E": ("width of the embedding", lambda options, spec, module: options.embedding),
+            "d": ("width of one direction", lambda options, spec, module: options.width),
+        },
+        (
+            Step("a vector for each token but the start marker, which is not read", r"x_t = E_{a_t}", "(V - 1) * E"),
+            Step("gates, of each direction", LSTM_STEPS[0], "2 * 4 * d * (E + d + 2)"),
+            Step("cell and state, of each direction; leftwards t − 1 is t + 1", LSTM_STEPS[1]),
+            Step(
+                "the answer, from the two final states",
+                r"\hat y = W_o [h^{\rightarrow}_T ; h^{\leftarrow}_1] + b_o",
+                "C * (2 * d + 1)",
+            ),
+        ),
+        ("Padding carries the state on.",),
+        "408 k (table 2)",
+    ),
     "ctl-transformer": Equations(
         {key: CTL[key] for key in "VCdm"},
-        (Step("a vector for each token", r"h_t = E_{a_t}", "V * d"),
-         Step("queries, keys and values, no biases, split into A heads of width k = d / A",
-              r"q_i, k_i, v_i = W_q h_i, \; W_k h_i, \; W_v h_i", "3 * d**2"),
-         Step("what token i sees of token j, in each head a; λ is learned from 1 / √k on, e is the sinusoidal code",
-              rf"A_{{ij}} = {SOFTMAX}_j ( \lambda [ (q_i + u)^\top k_j + (q_i + v)^\top (W_r e_{{j-i}})_a "
-              r"] )", "d**2 + 2 * d + 1"),
-         Step("attention, post-norm", r"u_i = \mathrm{LN}( h_i + W_h [ \sum_j A_{ij} v_j ] )",
-              "d**2 + 2 * d"),
-         Step("feed-forward", r"h_i \leftarrow \mathrm{LN}(u_i + W_2 \max(0, W_1 u_i + b_1) + b_2)",
-              "2 * d * m + m + 3 * d"),
-         MARKER),
+        (
+            Step("a vector for each token", r"h_t = E_{a_t}", "V * d"),
+            Step(
+                "queries, keys and values, no biases, split into A heads of width k = d / A",
+                r"q_i, k_i, v_i = W_q h_i, \; W_k h_i, \; W_v h_i",
+                "3 * d**2",
+            ),
+            Step(
+                "what token i sees of token j, in each head a; λ is learned from 1 / √k on, e is the sinusoidal code",
+                rf"A_{{ij}} = {SOFTMAX}_j ( \lambda [ (q_i + u)^\top k_j + (q_i + v)^\top (W_r e_{{j-i}})_a "
+                r"] )",
+                "d**2 + 2 * d + 1",
+            ),
+            Step("attention, post-norm", r"u_i = \mathrm{LN}( h_i + W_h [ \sum_j A_{ij} v_j ] )", "d**2 + 2 * d"),
+            Step(
+                "feed-forward",
+                r"h_i \leftarrow \mathrm{LN}(u_i + W_2 \max(0, W_1 u_i + b_1) + b_2)",
+                "2 * d * m + m + 3 * d",
+            ),
+            MARKER,
+        ),
         ("The steps from queries to feed-forward are one layer, applied `layers` times. Padding is not looked at.",),
-        "672 k (table 2), with 516 744 numbers that are not trained"),
+        "672 k (table 2), with 516 744 numbers that are not trained",
+    ),
     "ctl-ndr": Equations(
-        CTL, (Step("a vector for each token", r"h_t = E_{a_t}", "V * d"), *GEOMETRIC, MARKER),
-        ("The steps from queries to the copy are one layer, applied `layers` times in training and `extra_layers` "
-         "times more in evaluation. Padding matches nobody.",
-         "`form = original`: ReLU in place of gelu, no residual around the feed-forward, and a vector added to the "
-         "queries of each head in place of the biases of queries, keys and values."),
-        "679 k (table 2), with 5 000 numbers that are not trained"),
+        CTL,
+        (Step("a vector for each token", r"h_t = E_{a_t}", "V * d"), *GEOMETRIC, MARKER),
+        (
+            "The steps from queries to the copy are one layer, applied `layers` times in training and `extra_layers` "
+            "times more in evaluation. Padding matches nobody.",
+            "`form = original`: ReLU in place of gelu, no residual around the feed-forward, and a vector added to the "
+            "queries of each head in place of the biases of queries, keys and values.",
+        ),
+        "679 k (table 2), with 5 000 numbers that are not trained",
+    ),
     "rules-mlp": Equations(
-        {**RULES, "D": CORE,
-         "w": ("hidden units of a module, D / M", lambda options, spec, module: module.sizes.inner)},
-        (Step("code of each number, by one network for all", r"x_k = E_2 \max(0, E_1 a_k + b_1) + b_2",
-              "e**2 + 3 * e"),
-         Step("code of the rule", r"c = R_2 \max(0, R_1 1_r + c_1) + c_2", "e * (R + e + 2)"),
-         Step("hidden units of module m", r"h_m = \max(0, F_m [x_1 ; x_2 ; c] + f_m)", "M * w * ((F + 1) * e + 1)"),
-         Step("the weights of the modules: each scores itself (gating `joint`)",
-              rf"p = {SOFTMAX}_m (s_m^\top h_m + s_{{m0}})", "M * (w + 1)"),
-         Step("the mixture", r"z = \sum_m p_m (G_m h_m + g_m)", "M * (w + 1) * D"),
-         Step("the answer", r"\hat y = W_o \max(0, W z + b) + b_o", "(D + 1) * e + (e + 1) * o")),
-        (GATING_NOTE + "p = softmax(B c + b), of the rule's code.",)),
+        {
+            **RULES,
+            "D": CORE,
+            "w": ("hidden units of a module, D / M", lambda options, spec, module: module.sizes.inner),
+        },
+        (
+            Step(
+                "code of each number, by one network for all", r"x_k = E_2 \max(0, E_1 a_k + b_1) + b_2", "e**2 + 3 * e"
+            ),
+            Step("code of the rule", r"c = R_2 \max(0, R_1 1_r + c_1) + c_2", "e * (R + e + 2)"),
+            Step("hidden units of module m", r"h_m = \max(0, F_m [x_1 ; x_2 ; c] + f_m)", "M * w * ((F + 1) * e + 1)"),
+            Step(
+                "the weights of the modules: each scores itself (gating `joint`)",
+                rf"p = {SOFTMAX}_m (s_m^\top h_m + s_{{m0}})",
+                "M * (w + 1)",
+            ),
+            Step("the mixture", r"z = \sum_m p_m (G_m h_m + g_m)", "M * (w + 1) * D"),
+            Step("the answer", r"\hat y = W_o \max(0, W z + b) + b_o", "(D + 1) * e + (e + 1) * o"),
+        ),
+        (GATING_NOTE + "p = softmax(B c + b), of the rule's code.",),
+    ),
     "rules-mha": Equations(
-        {**RULES,
-         "H": ("heads of a module", lambda options, spec, module: module.sizes.heads),
-         "k": ("width of a head, 4 e / (M H)", lambda options, spec, module: module.sizes.head),
-         "w": ("hidden units of a module, by the authors' equation", lambda options, spec, module: module.sizes.inner)},
-        (TOKEN_CODE,
-         Step("queries, keys and values of every head of every module, and each module's own view of the token",
-              r"q_i, k_i, v_i, o_i = W x_i + b", "(3 * H + 1) * M * k * (e + 1)"),
-         Step("what token i sees of another token j, in each head", rf"A_{{ij}} = {SOFTMAX}_{{j \ne i}} "
-              r"(q_i^\top k_j / \surd k)"),
-         Step("hidden units of module m, of what its H heads found and its own view",
-              r"h_m = \max(0, F_m [ \sum_j A^1_{ij} v^1_j ; \dots ; \sum_j A^H_{ij} v^H_j ; o_i ] "
-              r"+ f_m )", "M * w * ((H + 1) * k + 1)"),
-         Step("the weights of the modules: each scores itself (gating `joint`)",
-              rf"p = {SOFTMAX}_m (s_m^\top h_m + s_{{m0}})", "M * (w + 1)"),
-         Step("the mixture", r"z_i = \sum_m p_m (G_m h_m + g_m)", "M * (w + 1) * e"),
-         Step("the answer", r"\hat y_i = W_o \max(0, W_z z_i + b_z) + b_o", "(e + o) * (e + 1)")),
-        (GATING_NOTE + "p = softmax(B max(0, A 1ᵣ + a) + b), with as many hidden units as a head is wide.",
-         "Without gating one module has the heads of all rules.")),
+        {
+            **RULES,
+            "H": ("heads of a module", lambda options, spec, module: module.sizes.heads),
+            "k": ("width of a head, 4 e / (M H)", lambda options, spec, module: module.sizes.head),
+            "w": (
+                "hidden units of a module, by the authors' equation",
+                lambda options, spec, module: module.sizes.inner,
+            ),
+        },
+        (
+            TOKEN_CODE,
+            Step(
+                "queries, keys and values of every head of every module, and each module's own view of the token",
+                r"q_i, k_i, v_i, o_i = W x_i + b",
+                "(3 * H + 1) * M * k * (e + 1)",
+            ),
+            Step(
+                "what token i sees of another token j, in each head",
+                rf"A_{{ij}} = {SOFTMAX}_{{j \ne i}} "
+                r"(q_i^\top k_j / \surd k)",
+            ),
+            Step(
+                "hidden units of module m, of what its H heads found and its own view",
+                r"h_m = \max(0, F_m [ \sum_j A^1_{ij} v^1_j ; \dots ; \sum_j A^H_{ij} v^H_j ; o_i ] "
+                r"+ f_m )",
+                "M * w * ((H + 1) * k + 1)",
+            ),
+            Step(
+                "the weights of the modules: each scores itself (gating `joint`)",
+                rf"p = {SOFTMAX}_m (s_m^\top h_m + s_{{m0}})",
+                "M * (w + 1)",
+            ),
+            Step("the mixture", r"z_i = \sum_m p_m (G_m h_m + g_m)", "M * (w + 1) * e"),
+            Step("the answer", r"\hat y_i = W_o \max(0, W_z z_i + b_z) + b_o", "(e + o) * (e + 1)"),
+        ),
+        (
+            GATING_NOTE + "p = softmax(B max(0, A 1ᵣ + a) + b), with as many hidden units as a head is wide.",
+            "Without gating one module has the heads of all rules.",
+        ),
+    ),
     "rules-rnn": Equations(
-        {**RULES, "h": ("width of the shared state, by the authors' equation",
-                        lambda options, spec, module: module.sizes.inner)},
-        (TOKEN_CODE,
-         Step("what drives the four gates of module m", r"a_m = W_m x_t, \quad b_m = U_m h_{t-1}",
-              "4 * M * h * (e + h)"),
-         Step("the weights of the modules: each scores itself (gating `joint`)",
-              rf"p = {SOFTMAX}_m ( s_m^\top \max(0, a_m) + v_m^\top \max(0, b_m) )", "2 * 4 * M * h"),
-         Step("gates: input, forget, output, candidate",
-              r"i_m, f_m, o_m = \sigma(\cdot), \quad g_m = \tanh(\cdot) \quad \text{of} \quad a_m + b_m"),
-         Step("cell and state of a module",
-              r"c_m = f_m \odot c_{t-1} + i_m \odot g_m, \quad h_m = o_m \odot \tanh(c_m)"),
-         Step("the shared ones are mixtures", r"c_t = \sum_m p_m c_m, \quad h_t = \sum_m p_m h_m"),
-         Step("the answer", r"\hat y_t = W_o \max(0, W_z h_t + b_z) + b_o", "(h + o) * (h + 1)")),
-        (GATING_NOTE + "p = softmax(B max(0, A 1ᵣ)), with as many hidden units as the state is wide.",
-         "`cell = elman`: h = tanh(a + b), without gates and cell. `bias` adds a vector to a + b of each module.")),
+        {
+            **RULES,
+            "h": (
+                "width of the shared state, by the authors' equation",
+                lambda options, spec, module: module.sizes.inner,
+            ),
+        },
+        (
+            TOKEN_CODE,
+            Step(
+                "what drives the four gates of module m",
+                r"a_m = W_m x_t, \quad b_m = U_m h_{t-1}",
+                "4 * M * h * (e + h)",
+            ),
+            Step(
+                "the weights of the modules: each scores itself (gating `joint`)",
+                rf"p = {SOFTMAX}_m ( s_m^\top \max(0, a_m) + v_m^\top \max(0, b_m) )",
+                "2 * 4 * M * h",
+            ),
+            Step(
+                "gates: input, forget, output, candidate",
+                r"i_m, f_m, o_m = \sigma(\cdot), \quad g_m = \tanh(\cdot) \quad \text{of} \quad a_m + b_m",
+            ),
+            Step(
+                "cell and state of a module",
+                r"c_m = f_m \odot c_{t-1} + i_m \odot g_m, \quad h_m = o_m \odot \tanh(c_m)",
+            ),
+            Step("the shared ones are mixtures", r"c_t = \sum_m p_m c_m, \quad h_t = \sum_m p_m h_m"),
+            Step("the answer", r"\hat y_t = W_o \max(0, W_z h_t + b_z) + b_o", "(h + o) * (h + 1)"),
+        ),
+        (
+            GATING_NOTE + "p = softmax(B max(0, A 1ᵣ)), with as many hidden units as the state is wide.",
+            "`cell = elman`: h = tanh(a + b), without gates and cell. `bias` adds a vector to a + b of each module.",
+        ),
+    ),
     "gcog-rnn": Equations(
         GCOG_STATE,
-        (Step("state, at rule token t; s is the whole stimulus, token by token",
-              r"h_t = \max(0, W [a_t ; s] + U h_{t-1} + b + c)", "d * (F + T * S + d + 2)"),
-         Step("the answer, at the end of the rule", r"\hat y = W_o \mathrm{LN}(h_T) + b_o", "2 * d + C * (d + 1)")),
-        ("`activation = tanh` and `norm_each_step`, LN after every step and fed back, are the paper's text.",)),
+        (
+            Step(
+                "state, at rule token t; s is the whole stimulus, token by token",
+                r"h_t = \max(0, W [a_t ; s] + U h_{t-1} + b + c)",
+                "d * (F + T * S + d + 2)",
+            ),
+            Step("the answer, at the end of the rule", r"\hat y = W_o \mathrm{LN}(h_T) + b_o", "2 * d + C * (d + 1)"),
+        ),
+        ("`activation = tanh` and `norm_each_step`, LN after every step and fed back, are the paper's text.",),
+    ),
     "gcog-gru": Equations(
         GCOG_STATE,
-        (Step("gates: reset, keep, at rule token t; s is the whole stimulus, token by token",
-              r"r_t, k_t = \sigma(W [a_t ; s] + b + U h_{t-1} + c)", "2 * d * (F + T * S + d + 2)"),
-         Step("candidate, the reset inside", r"n_t = \tanh(W_n [a_t ; s] + b_n + r_t \odot (U_n h_{t-1} + c_n))",
-              "d * (F + T * S + d + 2)"),
-         Step("state", r"h_t = (1 - k_t) \odot n_t + k_t \odot h_{t-1}"),
-         Step("the answer, at the end of the rule", r"\hat y = W_o \mathrm{LN}(h_T) + b_o", "2 * d + C * (d + 1)")),
-        ("`norm_each_step`, LN after every step and fed back, is the paper's text.",)),
+        (
+            Step(
+                "gates: reset, keep, at rule token t; s is the whole stimulus, token by token",
+                r"r_t, k_t = \sigma(W [a_t ; s] + b + U h_{t-1} + c)",
+                "2 * d * (F + T * S + d + 2)",
+            ),
+            Step(
+                "candidate, the reset inside",
+                r"n_t = \tanh(W_n [a_t ; s] + b_n + r_t \odot (U_n h_{t-1} + c_n))",
+                "d * (F + T * S + d + 2)",
+            ),
+            Step("state", r"h_t = (1 - k_t) \odot n_t + k_t \odot h_{t-1}"),
+            Step("the answer, at the end of the rule", r"\hat y = W_o \mathrm{LN}(h_T) + b_o", "2 * d + C * (d + 1)"),
+        ),
+        ("`norm_each_step`, LN after every step and fed back, is the paper's text.",),
+    ),
     "gcog-single-stream": Equations(
         GCOG_WIDE,
-        (ONE_SEQUENCE,
-         Step("a block, of the last token T alone", STREAM_BLOCK, BLOCK),
-         Step("three layers, a ReLU after each",
-              r"z = \varphi(M_3 \varphi(M_2 \varphi(M_1 h_T + m_1) + m_2) + m_3), \quad \varphi = \max(0, \cdot)",
-              "4 * H**2 + d * H + 4 * H"),
-         GCOG_END),
-        (C_NOTE, RELATIVE_NOTE + ".")),
+        (
+            ONE_SEQUENCE,
+            Step("a block, of the last token T alone", STREAM_BLOCK, BLOCK),
+            Step(
+                "three layers, a ReLU after each",
+                r"z = \varphi(M_3 \varphi(M_2 \varphi(M_1 h_T + m_1) + m_2) + m_3), \quad \varphi = \max(0, \cdot)",
+                "4 * H**2 + d * H + 4 * H",
+            ),
+            GCOG_END,
+        ),
+        (C_NOTE, RELATIVE_NOTE + "."),
+    ),
     "gcog-dual-stream": Equations(
         GCOG_WIDE,
-        (*TWO_STREAMS,
-         Step("a layer for the last token of each stream; the sum is normed",
-              r"s = \mathrm{LN}( \max(0, P h^{\mathrm{rule}}_T + p) "
-              r"+ \max(0, Q h^{\mathrm{stimulus}}_T + q) )",
-              "2 * d * H + 4 * H"),
-         Step("three layers, a ReLU after each",
-              r"z = \varphi(M_3 \varphi(M_2 \varphi(M_1 s + m_1) + m_2) + m_3), \quad \varphi = \max(0, \cdot)",
-              "8 * H**2 + 5 * H"),
-         GCOG_END),
-        (C_NOTE, RELATIVE_NOTE + ", in the rule alone.")),
+        (
+            *TWO_STREAMS,
+            Step(
+                "a layer for the last token of each stream; the sum is normed",
+                r"s = \mathrm{LN}( \max(0, P h^{\mathrm{rule}}_T + p) "
+                r"+ \max(0, Q h^{\mathrm{stimulus}}_T + q) )",
+                "2 * d * H + 4 * H",
+            ),
+            Step(
+                "three layers, a ReLU after each",
+                r"z = \varphi(M_3 \varphi(M_2 \varphi(M_1 s + m_1) + m_2) + m_3), \quad \varphi = \max(0, \cdot)",
+                "8 * H**2 + 5 * H",
+            ),
+            GCOG_END,
+        ),
+        (C_NOTE, RELATIVE_NOTE + ", in the rule alone."),
+    ),
     "gcog-cross-attention": Equations(
         GCOG_WIDE,
-        (*TWO_STREAMS,
-         Step("the last rule token looks at all stimulus tokens",
-              r"f = C_2(h^{\mathrm{rule}}_T, h^{\mathrm{stimulus}})",
-              "4 * d**2 + 4 * d"),
-         Step("what it finds is normed before its own state is added, then two layers",
-              r"z = \varphi(M_2 \varphi(M_1 (\mathrm{LN}(f) + h^{\mathrm{rule}}_T) + m_1) + m_2), \quad "
-              r"\varphi = \max(0, \cdot)", "H**2 + d * H + 2 * H + 2 * d"),
-         GCOG_END),
-        (C_NOTE, RELATIVE_NOTE + ", in the rule alone.")),
+        (
+            *TWO_STREAMS,
+            Step(
+                "the last rule token looks at all stimulus tokens",
+                r"f = C_2(h^{\mathrm{rule}}_T, h^{\mathrm{stimulus}})",
+                "4 * d**2 + 4 * d",
+            ),
+            Step(
+                "what it finds is normed before its own state is added, then two layers",
+                r"z = \varphi(M_2 \varphi(M_1 (\mathrm{LN}(f) + h^{\mathrm{rule}}_T) + m_1) + m_2), \quad "
+                r"\varphi = \max(0, \cdot)",
+                "H**2 + d * H + 2 * H + 2 * d",
+            ),
+            GCOG_END,
+        ),
+        (C_NOTE, RELATIVE_NOTE + ", in the rule alone."),
+    ),
     "gcog-perceiver": Equations(
         {**GCOG_WIDE, "H": ("width of the latents", lambda options, spec, module: options.hidden)},
-        (*TWO_STREAMS,
-         Step("the latent, zero at the start, looks at the rule, then likewise (with other maps) at the stimulus",
-              r"f = \mathrm{LN}(C_s(\ell, h^s)), \quad g = f + \max(0, G^s f + g^s)",
-              "2 * (3 * H**2 + 2 * d * H + 7 * H)"),
-         Step("it takes what it found, and looks at itself; one norm and one attention for both turns",
-              r"\ell \leftarrow \mathrm{LN}(\ell + g), \quad \ell \leftarrow \mathrm{LN}(\ell + C_0(\ell))",
-              "4 * H**2 + 6 * H"),
-         Step("a layer and the answer", r"\hat y = W_o \max(0, M \ell + m) + b_o", "(H + C) * (H + 1)")),
-        (C_NOTE,
-         "The published ten latents start at zero and stay equal for ever, so one does the work of all; alone it sees "
-         "nothing but itself. `latents = learned` has ten vectors that differ.",
-         RELATIVE_NOTE + ", in the rule alone.")),
+        (
+            *TWO_STREAMS,
+            Step(
+                "the latent, zero at the start, looks at the rule, then likewise (with other maps) at the stimulus",
+                r"f = \mathrm{LN}(C_s(\ell, h^s)), \quad g = f + \max(0, G^s f + g^s)",
+                "2 * (3 * H**2 + 2 * d * H + 7 * H)",
+            ),
+            Step(
+                "it takes what it found, and looks at itself; one norm and one attention for both turns",
+                r"\ell \leftarrow \mathrm{LN}(\ell + g), \quad \ell \leftarrow \mathrm{LN}(\ell + C_0(\ell))",
+                "4 * H**2 + 6 * H",
+            ),
+            Step("a layer and the answer", r"\hat y = W_o \max(0, M \ell + m) + b_o", "(H + C) * (H + 1)"),
+        ),
+        (
+            C_NOTE,
+            "The published ten latents start at zero and stay equal for ever, so one does the work of all; alone it sees "
+            "nothing but itself. `latents = learned` has ten vectors that differ.",
+            RELATIVE_NOTE + ", in the rule alone.",
+        ),
+    ),
     "gcog-bert": Equations(
-        {**GCOG, "T": ("places of distances: 100 for the rule, then the stimulus",
-                       lambda options, spec, module: 100 + spec.stream("stimulus").length),
-         "d": ("width of a token", lambda options, spec, module: options.width),
-         "m": ("hidden units of a block's MLP", lambda options, spec, module: options.hidden),
-         "A": ("heads", lambda options, spec, module: options.heads), "L": LAYERS},
-        (Step("rule and stimulus as one sequence; each has columns of its own in a row a", r"x_t = E a_t + b",
-              "d * (F + S + 1)"),
-         Step("queries, keys and values, split into A heads of width k = d / A",
-              r"q_i, k_i, v_i = W_q x_i, \; W_k x_i, \; W_v x_i \quad (+\,b)", "L * (3 * d**2 + 3 * d)"),
-         Step("what token i sees of token j, with a learned vector r for each distance, the same for all heads",
-              rf"A_{{ij}} = {SOFTMAX}_{{j \le i}} ( (q_i^\top k_j + q_i^\top r_{{i-j}}) / \surd k )",
-              "L * T * d // A"),
-         Step("attention, post-norm, no output map",
-              r"u_i = \mathrm{LN}( x_i + [ \sum_j A_{ij} v_j ] )",
-              "L * 2 * d"),
-         Step("MLP with gelu after both layers", r"x_i \leftarrow \mathrm{LN}(u_i + \operatorname{gelu}(W_2 "
-              r"\operatorname{gelu}(W_1 u_i + b_1) + b_2))", "L * (2 * d * m + m + 3 * d)"),
-         Step("the answer, at the last token", r"\hat y = W_o x_T + b_o", "C * (d + 1)")),
-        ("The bias of the keys is declared, as published, and changes nothing. Padding is not seen.",
-         "`positions = absolute`: sinusoidal codes, added again before every block, all tokens are seen, and an output "
-         "map follows the heads. `causal = false`: vectors for negative distances as well.")),
+        {
+            **GCOG,
+            "T": (
+                "places of distances: 100 for the rule, then the stimulus",
+                lambda options, spec, module: 100 + spec.stream("stimulus").length,
+            ),
+            "d": ("width of a token", lambda options, spec, module: options.width),
+            "m": ("hidden units of a block's MLP", lambda options, spec, module: options.hidden),
+            "A": ("heads", lambda options, spec, module: options.heads),
+            "L": LAYERS,
+        },
+        (
+            Step(
+                "rule and stimulus as one sequence; each has columns of its own in a row a",
+                r"x_t = E a_t + b",
+                "d * (F + S + 1)",
+            ),
+            Step(
+                "queries, keys and values, split into A heads of width k = d / A",
+                r"q_i, k_i, v_i = W_q x_i, \; W_k x_i, \; W_v x_i \quad (+\,b)",
+                "L * (3 * d**2 + 3 * d)",
+            ),
+            Step(
+                "what token i sees of token j, with a learned vector r for each distance, the same for all heads",
+                rf"A_{{ij}} = {SOFTMAX}_{{j \le i}} ( (q_i^\top k_j + q_i^\top r_{{i-j}}) / \surd k )",
+                "L * T * d // A",
+            ),
+            Step(
+                "attention, post-norm, no output map", r"u_i = \mathrm{LN}( x_i + [ \sum_j A_{ij} v_j ] )", "L * 2 * d"
+            ),
+            Step(
+                "MLP with gelu after both layers",
+                r"x_i \leftarrow \mathrm{LN}(u_i + \operatorname{gelu}(W_2 "
+                r"\operatorname{gelu}(W_1 u_i + b_1) + b_2))",
+                "L * (2 * d * m + m + 3 * d)",
+            ),
+            Step("the answer, at the last token", r"\hat y = W_o x_T + b_o", "C * (d + 1)"),
+        ),
+        (
+            "The bias of the keys is declared, as published, and changes nothing. Padding is not seen.",
+            "`positions = absolute`: sinusoidal codes, added again before every block, all tokens are seen, and an output "
+            "map follows the heads. `causal = false`: vectors for negative distances as well.",
+        ),
+    ),
 }
 
 EQUATIONS: dict[str, Equations] = {**BACKBONES, **PAPERS}

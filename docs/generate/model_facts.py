@@ -103,8 +103,11 @@ def module(model: str, spec: Spec) -> nn.Module | None:
 @cache
 def sizes(model: str) -> tuple[Size, ...]:
     """A model on every kind of task that it can be built for."""
-    return tuple(Size(names, spec, parameter_count(made), forward_flops(made, spec))
-                 for spec, names in specs().items() if (made := module(model, spec)) is not None)
+    return tuple(
+        Size(names, spec, parameter_count(made), forward_flops(made, spec))
+        for spec, names in specs().items()
+        if (made := module(model, spec)) is not None
+    )
 
 
 def reference(model: str) -> str:
@@ -151,9 +154,16 @@ def kept(model: str, where: str) -> dict[str, tuple[int, ...]]:
 def model_options(model: str) -> list[Option]:
     """Every option of a model but its name."""
     cls = type(options(model))
-    return [Option(name, words(field.annotation, field.metadata), shown(field.default),
-                   field.description or _said(name, cls) or WORDS.get(name, ""))
-            for name, field in cls.model_fields.items() if name != "name"]
+    return [
+        Option(
+            name,
+            words(field.annotation, field.metadata),
+            shown(field.default),
+            field.description or _said(name, cls) or WORDS.get(name, ""),
+        )
+        for name, field in cls.model_fields.items()
+        if name != "name"
+    ]
 
 
 def docstrings(cls: type) -> list[str]:
@@ -166,15 +176,18 @@ def docstrings(cls: type) -> list[str]:
 def remarks(model: str) -> list[str]:
     """What is said of the options of a model, but for sentences on a single one, which stand with it."""
     cls = type(options(model))
-    found = [" ".join(sentence for sentence in _sentences(text) if not re.match(r"See `|`\w+`", sentence))
-             for text in docstrings(cls)]
+    found = [
+        " ".join(sentence for sentence in _sentences(text) if not re.match(r"See `|`\w+`", sentence))
+        for text in docstrings(cls)
+    ]
     return [text for text in found if text]
 
 
 def _said(option: str, cls: type) -> str:
     """The first sentence of the docstrings that begins with an option; a name with a colon is not said twice."""
-    found = [sentence for text in docstrings(cls) for sentence in _sentences(text)
-             if sentence.startswith(f"`{option}`")]
+    found = [
+        sentence for text in docstrings(cls) for sentence in _sentences(text) if sentence.startswith(f"`{option}`")
+    ]
     return " ".join(found[:1]).removeprefix(f"`{option}`: ").rstrip(".")
 
 

@@ -65,25 +65,37 @@ def _overview(of: str, models: Sequence[tuple[str, str]]) -> str:
     """The models of a family, and how many parameters they have by the task."""
     found = {link(name, path_of(name), INDEX): model_facts.sizes(name) for name, _ in models}
     columns = dict.fromkeys(size.tasks for some in found.values() for size in some)
-    counts = [(name, *(next((thousands(size.parameters) for size in some if size.tasks == tasks), "–")
-                       for tasks in columns)) for name, some in found.items()]
+    counts = [
+        (name, *(next((thousands(size.parameters) for size in some if size.tasks == tasks), "–") for tasks in columns))
+        for name, some in found.items()
+    ]
     told = [(name, summary) for name, (_, summary) in zip(found, models, strict=True)]
-    return "\n\n".join(filter(None, [
-        f"{paper(task(next(iter(columns))[0]))}." if of else "", table(("model", "what it is"), told),
-        "Parameters, by the task:", table(("model", *map(_tasks, columns)), counts)]))
+    return "\n\n".join(
+        filter(
+            None,
+            [
+                f"{paper(task(next(iter(columns))[0]))}." if of else "",
+                table(("model", "what it is"), told),
+                "Parameters, by the task:",
+                table(("model", *map(_tasks, columns)), counts),
+            ],
+        )
+    )
 
 
 def _page(name: str, summary: str) -> str:
     where, own = model_facts.reference(name), EQUATIONS.get(name)
     cls = MODELS.load(name)
-    body = sections({
-        "What it computes": _equations(name, own, where) if own else "",
-        "Size": _sizes(name, own),
-        "Options": _options(name),
-        "Traces": _traces(name, where),
-        "Use": _use(name, where),
-        "Where it comes from": _origin(name, where),
-    })
+    body = sections(
+        {
+            "What it computes": _equations(name, own, where) if own else "",
+            "Size": _sizes(name, own),
+            "Options": _options(name),
+            "Traces": _traces(name, where),
+            "Use": _use(name, where),
+            "Where it comes from": _origin(name, where),
+        }
+    )
     about = "\n\n".join(re.sub(r"; see `\w+`", "", text) for text in model_facts.docstrings(cls))
     return f"# {name}\n\n{summary[:1].upper()}{summary[1:]}.\n\n{about}\n\n{body}\n"
 
@@ -94,12 +106,20 @@ def _equations(name: str, own: Equations, where: str) -> str:
     made = model_facts.module(name, spec)
     assert made is not None, f"{name} is not made for {where}"
     values = own.values(options(name), spec, made)
-    rows = [(f"{_words(step.words)}<br>{_mathematics(step.tex)}", formula(step.count),
-             thousands(parameters(step, values)) if step.count else "") for step in own.steps]
+    rows = [
+        (
+            f"{_words(step.words)}<br>{_mathematics(step.tex)}",
+            formula(step.count),
+            thousands(parameters(step, values)) if step.count else "",
+        )
+        for step in own.steps
+    ]
     total = sum(parameters(step, values) for step in own.steps)
     rows.append(("<b>in all</b>", "", f"<b>{thousands(total)}</b>"))
-    letters = table(("letter", "what it is", f"here, on `{where}`"),
-                    [(f"*{letter}*", words, thousands(values[letter])) for letter, (words, _) in own.sizes.items()])
+    letters = table(
+        ("letter", "what it is", f"here, on `{where}`"),
+        [(f"*{letter}*", words, thousands(values[letter])) for letter, (words, _) in own.sizes.items()],
+    )
     notes = "\n".join(f"* {note}" for note in own.notes)
     return "\n\n".join([CONVENTIONS, _html_table(("step", "parameters", f"on {where}"), rows), letters, notes])
 
@@ -111,8 +131,10 @@ def _words(text: str) -> str:
 
 def _mathematics(tex: str) -> str:
     """TeX as MathML, which browsers show without any script; equations side by side become lines."""
-    return "<br>".join(convert(part).replace("<math ", '<math style="font-size: 120%; line-height: 2" ', 1)
-                       for part in tex.split(r", \quad "))
+    return "<br>".join(
+        convert(part).replace("<math ", '<math style="font-size: 120%; line-height: 2" ', 1)
+        for part in tex.split(r", \quad ")
+    )
 
 
 def formula(count: str) -> str:
@@ -135,19 +157,31 @@ def _html_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _sizes(name: str, own: Equations | None) -> str:
     found = model_facts.sizes(name)
-    rows = [(_tasks(size.tasks), thousands(size.parameters), operations(size.forward.each), _fixed(size))
-            for size in found]
+    rows = [
+        (_tasks(size.tasks), thousands(size.parameters), operations(size.forward.each), _fixed(size)) for size in found
+    ]
     printed = f"The paper prints {own.printed}." if own and own.printed else ""
     where = model_facts.reference(name)
     made = model_facts.module(name, task(where).spec)
     assert made is not None
     parts = [(f"`{part}`", thousands(count)) for part, count in model_facts.parts(made).items()]
-    every = [(f"`{tensor}`", " × ".join(map(str, shape)), "" if count == 1 else f"{count} times")
-             for tensor, shape, count in model_facts.tensors_of(made)]
-    return "\n\n".join(filter(None, [
-        COUNTED, table(("task", "parameters", "each example", "each batch"), rows), printed,
-        f"By the parts of the module, on `{where}`:", table(("part", "parameters"), parts),
-        fold("note", "Every tensor", table(("tensor", "shape", ""), every))]))
+    every = [
+        (f"`{tensor}`", " × ".join(map(str, shape)), "" if count == 1 else f"{count} times")
+        for tensor, shape, count in model_facts.tensors_of(made)
+    ]
+    return "\n\n".join(
+        filter(
+            None,
+            [
+                COUNTED,
+                table(("task", "parameters", "each example", "each batch"), rows),
+                printed,
+                f"By the parts of the module, on `{where}`:",
+                table(("part", "parameters"), parts),
+                fold("note", "Every tensor", table(("tensor", "shape", ""), every)),
+            ],
+        )
+    )
 
 
 def _fixed(size: Size) -> str:
@@ -169,10 +203,14 @@ def _traces(name: str, where: str) -> str:
     repeated: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for trace, shape in found.items():
         repeated.setdefault((re.sub(r"\.\d+\.", ".*.", trace), shape), []).append(trace)
-    rows = [(" … ".join(f"`{trace}`" for trace in dict.fromkeys((traces[0], traces[-1]))), " × ".join(map(str, shape)))
-            for (_, shape), traces in repeated.items()]
-    return ("What a pass offers to the [tape](../reference/models.md), with its shape for one example of "
-            f"`{where}`; `runs.trace()` returns it.\n\n{table(('trace', 'shape'), rows)}")
+    rows = [
+        (" … ".join(f"`{trace}`" for trace in dict.fromkeys((traces[0], traces[-1]))), " × ".join(map(str, shape)))
+        for (_, shape), traces in repeated.items()
+    ]
+    return (
+        "What a pass offers to the [tape](../reference/models.md), with its shape for one example of "
+        f"`{where}`; `runs.trace()` returns it.\n\n{table(('trace', 'shape'), rows)}"
+    )
 
 
 def _use(name: str, where: str) -> str:

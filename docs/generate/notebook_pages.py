@@ -55,8 +55,12 @@ def executed(name: str, text: str) -> Notebook:
     with TemporaryDirectory(prefix="unseen-notebook-") as folder, TemporaryDirectory(prefix="unseen-kernel-") as own:
         # Without folders to look in, the manager knows one kernel: that of this interpreter. They talk by files.
         known = KernelSpecManager(kernel_dirs=[])
-        manager = AsyncKernelManager(kernel_name=NATIVE_KERNEL_NAME, kernel_spec_manager=known, transport="ipc",
-                                     connection_file=f"{own}/kernel.json")
+        manager = AsyncKernelManager(
+            kernel_name=NATIVE_KERNEL_NAME,
+            kernel_spec_manager=known,
+            transport="ipc",
+            connection_file=f"{own}/kernel.json",
+        )
         client = NotebookClient(notebook, km=manager, timeout=SECONDS, resources={"metadata": {"path": folder}})
         try:
             client.execute(cleanup_kc=True)

@@ -20,9 +20,16 @@ FIELD = re.compile(r"^- `(\w+)`: (.*?)[;.]?(?=\n- |\n\n|\Z)", re.MULTILINE | re.
 
 def option_table(config: type[Config]) -> str:
     """Every option but the name: what it takes, its default, what it is for."""
-    rows = [(f"`{name}`", words(option.annotation, option.metadata),
-             "required" if option.is_required() else f"`{shown(option.default)}`", option.description or "")
-            for name, option in config.model_fields.items() if name != "name"]
+    rows = [
+        (
+            f"`{name}`",
+            words(option.annotation, option.metadata),
+            "required" if option.is_required() else f"`{shown(option.default)}`",
+            option.description or "",
+        )
+        for name, option in config.model_fields.items()
+        if name != "name"
+    ]
     return table(("option", "takes", "default", "what it is for"), rows)
 
 
@@ -30,8 +37,14 @@ def preset_table(presets: Mapping[str, Any]) -> str:
     """Presets that are dataclasses, field by field. The class explains its fields as a list: - `field`: words."""
     kind = type(next(iter(presets.values())))
     told = dict(FIELD.findall(inspect.cleandoc(kind.__doc__ or "")))
-    rows = [(f"`{field.name}`", " ".join(told.get(field.name, "").split()),
-             *(shown(getattr(preset, field.name)) for preset in presets.values())) for field in fields(kind)]
+    rows = [
+        (
+            f"`{field.name}`",
+            " ".join(told.get(field.name, "").split()),
+            *(shown(getattr(preset, field.name)) for preset in presets.values()),
+        )
+        for field in fields(kind)
+    ]
     return table(("", "what", *(f"`{name}`" for name in presets)), rows)
 
 
@@ -41,8 +54,12 @@ def words(annotation: Any, metadata: Iterable[Any] = ()) -> str:
     >>> words(Literal["a", "b"] | None), words(tuple[int, ...]), words(int)
     ('`a`, `b` or None', 'int, …', 'int')
     """
-    bounds = [f" {sign} {getattr(one, key)}" for one in flat(metadata) for key, sign in BOUNDS.items()
-              if getattr(one, key, None) is not None]
+    bounds = [
+        f" {sign} {getattr(one, key)}"
+        for one in flat(metadata)
+        for key, sign in BOUNDS.items()
+        if getattr(one, key, None) is not None
+    ]
     return f"{_type(annotation)}{','.join(bounds)}"
 
 

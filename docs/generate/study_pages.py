@@ -94,23 +94,27 @@ def _results() -> str:
         for page, title in results_of(entry.name).items():
             picture = Path(page).with_suffix(".svg")
             drawn = f"\n\n[![{title}]({picture.name}){{ loading=lazy }}]({Path(page).name})"
-            parts.append(f"## {title}\n\n{link('The numbers and what they say', page, RESULTS)}, of the study "
-                         f"{link(entry.name, path_of(entry.name), RESULTS)}."
-                         f"{drawn if (DOCS / picture).exists() else ''}")
+            parts.append(
+                f"## {title}\n\n{link('The numbers and what they say', page, RESULTS)}, of the study "
+                f"{link(entry.name, path_of(entry.name), RESULTS)}."
+                f"{drawn if (DOCS / picture).exists() else ''}"
+            )
     return "\n\n".join([RESULTS_HEAD.rstrip(), *parts]) + "\n"
 
 
 def _page(one: Study, summary: str) -> str:
     path = path_of(one.name)
-    body = sections({
-        "What was run": "\n\n".join(link(title, page, path) for page, title in results_of(one.name).items()),
-        "Scales": f"{_scale_table(one)}\n\n{_commands(one)}",
-        "Axes": _axes(one),
-        "Tasks and models": _parts(one, path),
-        "How it differs from the paper": _deviations(one),
-        "Claims": _claims(one, path),
-        "Figures": _figures(one),
-    })
+    body = sections(
+        {
+            "What was run": "\n\n".join(link(title, page, path) for page, title in results_of(one.name).items()),
+            "Scales": f"{_scale_table(one)}\n\n{_commands(one)}",
+            "Axes": _axes(one),
+            "Tasks and models": _parts(one, path),
+            "How it differs from the paper": _deviations(one),
+            "Claims": _claims(one, path),
+            "Figures": _figures(one),
+        }
+    )
     return f"# {one.name}\n\n**{one.question}**\n\n{_about(one, summary)}\n\n{body}\n"
 
 
@@ -127,10 +131,16 @@ def _scale_table(one: Study) -> str:
     rows = []
     for scale, minutes in one.scales.items():
         cells = [entry.cell for entry in entries(one.name, scale)]
-        rows.append((f"`{scale}`", f"{len(cells):,}", str(len({cell.seed for cell in cells})),
-                     f"{_range(cell.recipe.steps for cell in cells)} of {_range(cell.recipe.batch for cell in cells)}",
-                     f"{sum(cell.recipe.steps for cell in cells):,}",
-                     "–" if minutes is None else f"{minutes:g} min"))
+        rows.append(
+            (
+                f"`{scale}`",
+                f"{len(cells):,}",
+                str(len({cell.seed for cell in cells})),
+                f"{_range(cell.recipe.steps for cell in cells)} of {_range(cell.recipe.batch for cell in cells)}",
+                f"{sum(cell.recipe.steps for cell in cells):,}",
+                "–" if minutes is None else f"{minutes:g} min",
+            )
+        )
     return table(("scale", "runs", "seeds", "steps of batch", "steps in all", "budget"), rows)
 
 
@@ -141,11 +151,17 @@ def _range(numbers: Iterable[int]) -> str:
 
 def _commands(one: Study) -> str:
     scale, name = one.default_scale, one.name
-    lines = [f"unseen plan {name} --scale {scale}", f"unseen run {name} --scale {scale} --out runs/{name}",
-             f"unseen results runs/{name}", *([f"unseen claims runs/{name}"] if one.claims else []),
-             f"unseen report runs/{name}"]
-    return ("Steps and examples in a batch are those of one run; budgets are for two cores. What it costs on your "
-            f"machine, and to run it:\n\n{fenced('sh', chr(10).join(lines))}")
+    lines = [
+        f"unseen plan {name} --scale {scale}",
+        f"unseen run {name} --scale {scale} --out runs/{name}",
+        f"unseen results runs/{name}",
+        *([f"unseen claims runs/{name}"] if one.claims else []),
+        f"unseen report runs/{name}",
+    ]
+    return (
+        "Steps and examples in a batch are those of one run; budgets are for two cores. What it costs on your "
+        f"machine, and to run it:\n\n{fenced('sh', chr(10).join(lines))}"
+    )
 
 
 def _axes(one: Study) -> str:
@@ -172,8 +188,11 @@ def _deviations(one: Study) -> str:
     full = entries(one.name, FULL) if FULL in one.scales else None
     found = {"At every scale": list(one.notes)}
     found |= {scale: deviations(entries(one.name, scale), full) for scale in one.scales}
-    return "\n\n".join(fold("note", f"{where}: {len(said)}", _list(said)) if said else f"{where}: nothing else."
-                       for where, said in found.items() if said or where in one.scales)
+    return "\n\n".join(
+        fold("note", f"{where}: {len(said)}", _list(said)) if said else f"{where}: nothing else."
+        for where, said in found.items()
+        if said or where in one.scales
+    )
 
 
 def _list(texts: Sequence[str]) -> str:
@@ -184,8 +203,10 @@ def _claims(one: Study, path: str) -> str:
     if not one.claims:
         return ""
     rows = [(f"`{name}`", CLAIMS.entry(name).summary, CLAIMS.load(name).place) for name in one.claims]
-    return (f"Judged from its records by `unseen claims DIR`; verdicts so far: {link('claims', 'claims.md', path)}.\n\n"
-            f"{table(('claim', 'in short', 'where'), rows)}")
+    return (
+        f"Judged from its records by `unseen claims DIR`; verdicts so far: {link('claims', 'claims.md', path)}.\n\n"
+        f"{table(('claim', 'in short', 'where'), rows)}"
+    )
 
 
 def _figures(one: Study) -> str:
@@ -194,5 +215,7 @@ def _figures(one: Study) -> str:
     exam = one.name.startswith("exam")
     some = figures({"exam", ""} if exam else {*families, ""})
     rows = [(f"`{one.name}`", one.title, one.place) for one in some]
-    return ("`unseen report DIR` draws, of these, all that have something to show in what was run:\n\n"
-            f"{fold('note', f'{len(rows)} figures', table(('figure', 'what it shows', 'where'), rows))}")
+    return (
+        "`unseen report DIR` draws, of these, all that have something to show in what was run:\n\n"
+        f"{fold('note', f'{len(rows)} figures', table(('figure', 'what it shows', 'where'), rows))}"
+    )

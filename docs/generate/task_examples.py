@@ -54,10 +54,17 @@ def gallery(task: Task, drawn: bool) -> str:
     """One example of each condition; those of training and of the first test are open."""
     tested = test_condition(task)
     record = json_lines(task.record(example(task, "train"), 0))
-    parts = [STYLE, _open(task, task.condition("train"), drawn),
-             fold("abstract", "The same as JSON", fenced("json", record)), _open(task, tested, drawn)]
-    others = [fold("example", f"{name}: {one.summary}", _body(task, one, drawn))
-              for name, one in task.conditions.items() if name not in ("train", tested.name)]
+    parts = [
+        STYLE,
+        _open(task, task.condition("train"), drawn),
+        fold("abstract", "The same as JSON", fenced("json", record)),
+        _open(task, tested, drawn),
+    ]
+    others = [
+        fold("example", f"{name}: {one.summary}", _body(task, one, drawn))
+        for name, one in task.conditions.items()
+        if name not in ("train", tested.name)
+    ]
     return "\n\n".join([*parts, *(["### Other conditions", *others] if others else [])])
 
 

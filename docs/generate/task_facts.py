@@ -23,22 +23,35 @@ WORDS = {
 def given(task: Task) -> str:
     """Streams, fields and target."""
     spec = task.spec
-    rows = [(f"`{field.name}`", _kind(field), str(field.width) if field.kind != "mask" else "–",
-             _along(field.along, spec.streams)) for field in spec.inputs]
+    rows = [
+        (
+            f"`{field.name}`",
+            _kind(field),
+            str(field.width) if field.kind != "mask" else "–",
+            _along(field.along, spec.streams),
+        )
+        for field in spec.inputs
+    ]
     rows.append(("*target*", _kind(spec.target), str(spec.target.width), _along(spec.target.along, spec.streams)))
     factors = ", ".join(f"`{name}`" for name in example(task, "train").factors)
     by = ", ".join(f"`{name}`" for name in task.report_by)
-    notes = [f"Beside inputs and target every example has factors, which say what makes it what it is: {factors}.",
-             f"Accuracy is also reported by {by}." if by else ""]
+    notes = [
+        f"Beside inputs and target every example has factors, which say what makes it what it is: {factors}.",
+        f"Accuracy is also reported by {by}." if by else "",
+    ]
     return f"{table(('field', 'kind', 'width', 'along'), rows)}\n\n{' '.join(filter(None, notes))}"
 
 
 def conditions(task: Task) -> str:
     """What each condition is, and what is unseen in it."""
-    rows = [(f"`{name}`", one.summary, " × ".join(f"`{factor}`" for factor in one.unseen) or "–", _size(task, name))
-            for name, one in task.conditions.items()]
-    return (f"{table(('condition', 'what it is', 'unseen', 'examples'), rows)}\n\n*Unseen*: the factor, or combination "
-            f"of factors, whose values there never occur in `train`. Models are selected on `{task.validation}`.")
+    rows = [
+        (f"`{name}`", one.summary, " × ".join(f"`{factor}`" for factor in one.unseen) or "–", _size(task, name))
+        for name, one in task.conditions.items()
+    ]
+    return (
+        f"{table(('condition', 'what it is', 'unseen', 'examples'), rows)}\n\n*Unseen*: the factor, or combination "
+        f"of factors, whose values there never occur in `train`. Models are selected on `{task.validation}`."
+    )
 
 
 def chance(task: Task) -> str:
@@ -51,8 +64,10 @@ def chance(task: Task) -> str:
     if kinds is None:
         return f"Guessing is right with probability {target.chance:.3g}."
     told = [f"{kind} 1 in {count}" for kind, count in Counter(kinds.tolist()).items()]
-    return (f"Guessing among all {target.width} answers is right with probability {target.chance:.3g}; whoever knows "
-            f"which kind of answer is asked for does better: {', '.join(told)}.")
+    return (
+        f"Guessing among all {target.width} answers is right with probability {target.chance:.3g}; whoever knows "
+        f"which kind of answer is asked for does better: {', '.join(told)}."
+    )
 
 
 def shortcuts(task: Task) -> str:
@@ -63,13 +78,23 @@ def shortcuts(task: Task) -> str:
     rows = []
     for rule in rules:
         some = [found[rule] for found in allowed.values() if rule in found]
-        rows.append((f"{rule}: {WORDS[rule]}" if rule in WORDS else rule,
-                     *(_share(allowed[name].get(rule)) for name in chosen),
-                     " … ".join(dict.fromkeys(map(_share, (min(some), max(some)))))))
+        rows.append(
+            (
+                f"{rule}: {WORDS[rule]}" if rule in WORDS else rule,
+                *(_share(allowed[name].get(rule)) for name in chosen),
+                " … ".join(dict.fromkeys(map(_share, (min(some), max(some))))),
+            )
+        )
     what = "share of the variance" if task.spec.target.kind == "real" else "accuracy"
     head = "rule", *(f"`{name}`" for name in chosen), "all conditions"
-    return (f"The highest {what} that rules can reach which do not do the task, by its definition. `unseen verify` "
-            f"tries them and fails if one does better.\n\n{table(head, rows)}") if rows else ""
+    return (
+        (
+            f"The highest {what} that rules can reach which do not do the task, by its definition. `unseen verify` "
+            f"tries them and fails if one does better.\n\n{table(head, rows)}"
+        )
+        if rows
+        else ""
+    )
 
 
 def artefacts(task: Task) -> str:
@@ -96,7 +121,8 @@ def _share(value: float | None) -> str:
 
 def _kind(what: Field | Target) -> str:
     return {"mask": "mask: true where the stream is real", "binary": "yes or no", "real": "real numbers"}.get(
-        what.kind, what.kind)
+        what.kind, what.kind
+    )
 
 
 def _along(name: str | None, streams: tuple[Stream, ...]) -> str:

@@ -30,18 +30,20 @@ def write(task: Task, summary: str, drawn: bool) -> str:
     """All that the package knows about a task, as Markdown; `drawn`: whether it has pictures."""
     path = path_of(task.name)
     about = f"More about this family: {link(task.family, f'{task.family}.md', path)}."
-    body = sections({
-        "What it asks": "\n\n".join([*_told(task), *([about] if (DOCS / f"{task.family}.md").exists() else [])]),
-        "Examples": gallery(task, drawn),
-        "What is given": given(task),
-        "Conditions": conditions(task),
-        "Without doing the task": "\n\n".join(filter(None, [chance(task), shortcuts(task), artefacts(task)])),
-        "Options": f"In Python as keywords, on the command line as `--set`.\n\n{option_table(type(task))}",
-        "Presets": _presets(task),
-        "Commands": _commands(task),
-        "Where it comes from": _origin(task, path),
-        "Models and studies": _users(task, path),
-    })
+    body = sections(
+        {
+            "What it asks": "\n\n".join([*_told(task), *([about] if (DOCS / f"{task.family}.md").exists() else [])]),
+            "Examples": gallery(task, drawn),
+            "What is given": given(task),
+            "Conditions": conditions(task),
+            "Without doing the task": "\n\n".join(filter(None, [chance(task), shortcuts(task), artefacts(task)])),
+            "Options": f"In Python as keywords, on the command line as `--set`.\n\n{option_table(type(task))}",
+            "Presets": _presets(task),
+            "Commands": _commands(task),
+            "Where it comes from": _origin(task, path),
+            "Models and studies": _users(task, path),
+        }
+    )
     return f"# {task.name}\n\n{summary[:1].upper()}{summary[1:]}\n\n{body}\n"
 
 
@@ -66,10 +68,18 @@ def _presets(task: Task) -> str:
 def _commands(task: Task) -> str:
     model = next(iter([*_made_for(task.family, task.spec), "lstm"]))
     name = task.name.replace("/", "-")
-    shell = [f"unseen show {task.name} --condition {test_condition(task).name}", f"unseen verify {task.name} -n 2000",
-             f"unseen train {task.name} {model} --seeds 3 --steps 500 --out runs/{name}"]
-    python = ["import unseen", "", f'task = unseen.task("{task.name}")',
-              f'examples = task.sample("{test_condition(task).name}", 5)', "print(task.describe(examples, 0))"]
+    shell = [
+        f"unseen show {task.name} --condition {test_condition(task).name}",
+        f"unseen verify {task.name} -n 2000",
+        f"unseen train {task.name} {model} --seeds 3 --steps 500 --out runs/{name}",
+    ]
+    python = [
+        "import unseen",
+        "",
+        f'task = unseen.task("{task.name}")',
+        f'examples = task.sample("{test_condition(task).name}", 5)',
+        "print(task.describe(examples, 0))",
+    ]
     return f"{fenced('sh', chr(10).join(shell))}\n\n{fenced('python', chr(10).join(python))}"
 
 
@@ -82,11 +92,21 @@ def _origin(task: Task, path: str) -> str:
 
 
 def _users(task: Task, path: str) -> str:
-    return "\n\n".join(filter(None, [
-        _list("Made for it", _made_for(task.family, task.spec), "models", path),
-        _list("Models that read any task", BACKBONES, "models", path),
-        _list("Studies of the catalogue that use it", [name for name, used in _studies().items() if task.name in used],
-              "studies", path)]))
+    return "\n\n".join(
+        filter(
+            None,
+            [
+                _list("Made for it", _made_for(task.family, task.spec), "models", path),
+                _list("Models that read any task", BACKBONES, "models", path),
+                _list(
+                    "Studies of the catalogue that use it",
+                    [name for name, used in _studies().items() if task.name in used],
+                    "studies",
+                    path,
+                ),
+            ],
+        )
+    )
 
 
 def _list(what: str, names: Sequence[str], folder: str, path: str) -> str:

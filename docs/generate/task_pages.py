@@ -44,9 +44,13 @@ def _index(made: dict[Entry, Task], drawn: set[Entry]) -> str:
     parts = [HEAD]
     for family, entries in groupby(made, lambda entry: made[entry].family):
         members = list(entries)
-        parts += [f"## {family}", task_page.family_line(made[members[0]]),
-                  '<div class="grid cards gallery" markdown>',
-                  "\n\n".join(_card(entry, entry in drawn) for entry in members), "</div>"]
+        parts += [
+            f"## {family}",
+            task_page.family_line(made[members[0]]),
+            '<div class="grid cards gallery" markdown>',
+            "\n\n".join(_card(entry, entry in drawn) for entry in members),
+            "</div>",
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -54,5 +58,10 @@ def _card(entry: Entry, drawn: bool) -> str:
     path = path_of(entry.name)
     picture = relpath(picture_path(entry.name, "train"), "tasks")
     seen = link(f"![An example of {entry.name}]({picture}){{ loading=lazy }}", path, INDEX)
-    return "\n\n    ".join([f"-   {seen}" if drawn else f"-   {entry.name}", f"**{link(entry.name, path, INDEX)}**",
-                            f"{entry.summary[:1].upper()}{entry.summary[1:]}"])
+    return "\n\n    ".join(
+        [
+            f"-   {seen}" if drawn else f"-   {entry.name}",
+            f"**{link(entry.name, path, INDEX)}**",
+            f"{entry.summary[:1].upper()}{entry.summary[1:]}",
+        ]
+    )

@@ -1,9 +1,9 @@
 """Unseen: does a neural network handle what it has never seen, and if not, why?
 
-    import unseen
-    task = unseen.task("retrieval/T6", length=5)
-    runs = unseen.train(task, "retrieval-transformer", seeds=5, steps=2000)
-    runs.accuracy()
+import unseen
+task = unseen.task("retrieval/T6", length=5)
+runs = unseen.train(task, "retrieval-transformer", seeds=5, steps=2000)
+runs.accuracy()
 """
 
 from __future__ import annotations
@@ -48,9 +48,30 @@ _HOMES = {
     "UsageError": "unseen.errors:UsageError",
     "CheckFailed": "unseen.errors:CheckFailed",
 }
-__all__ = ["Adapter", "CheckFailed", "Evaluation", "Recipe", "Runs", "Traces", "UsageError", "activation", "attention",
-           "build", "compare", "cosines", "evaluate", "exam", "export", "model", "recipe", "report", "results", "run",
-           "task", "train"]
+__all__ = [
+    "Adapter",
+    "CheckFailed",
+    "Evaluation",
+    "Recipe",
+    "Runs",
+    "Traces",
+    "UsageError",
+    "activation",
+    "attention",
+    "build",
+    "compare",
+    "cosines",
+    "evaluate",
+    "exam",
+    "export",
+    "model",
+    "recipe",
+    "report",
+    "results",
+    "run",
+    "task",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

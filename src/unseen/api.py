@@ -80,8 +80,9 @@ class Runs:
         condition = condition or self.task.validation
         self.task.condition(condition)
         check_selection(selection)
-        rows = self.table.query("condition == @condition and selection == @selection and factor == '' "
-                                "and metric == 'accuracy'")
+        rows = self.table.query(
+            "condition == @condition and selection == @selection and factor == '' and metric == 'accuracy'"
+        )
         return rows.set_index("seed")["value"].sort_index()
 
     def model(self, seed: int, selection: str = "best") -> nn.Module:
@@ -94,8 +95,14 @@ class Runs:
         with Store.read(self.path) as store:
             return load_member(module, unpack_weights(*store.weights(cell.id, selection)))
 
-    def trace(self, condition: str | None = None, n: int = 1_000, keep: Sequence[str] | None = None,
-              selection: str = "best", label: str | None = None) -> Traces:
+    def trace(
+        self,
+        condition: str | None = None,
+        n: int = 1_000,
+        keep: Sequence[str] | None = None,
+        selection: str = "best",
+        label: str | None = None,
+    ) -> Traces:
         """Predictions and kept intermediates (default: all the model offers) on n test examples of a condition."""
         if n < 1:
             raise UsageError(f"n = {n}: give a positive number of examples")
@@ -114,10 +121,22 @@ class Runs:
         return str(self.cells.set_index("seed").loc[seed, "status"])
 
 
-def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, recipe: str | Recipe = "quick",
-          evaluation: Evaluation | None = None, data_seed: int | None = None, out: str | Path | None = None,
-          stack: int | None = None, device: str = "cpu", discard_damaged: bool = False, progress: Style = "auto",
-          track: str | Sequence[str] = (), **recipe_options: Any) -> Runs:
+def train(
+    task: Task | str,
+    model: Model,
+    *,
+    seeds: int | Iterable[int] = 5,
+    recipe: str | Recipe = "quick",
+    evaluation: Evaluation | None = None,
+    data_seed: int | None = None,
+    out: str | Path | None = None,
+    stack: int | None = None,
+    device: str = "cpu",
+    discard_damaged: bool = False,
+    progress: Style = "auto",
+    track: str | Sequence[str] = (),
+    **recipe_options: Any,
+) -> Runs:
     """Train a model on a task, many seeds as one; continues what `out` already holds of the same work.
 
     `model` is a registered name, options from `unseen.model`, an `nn.Module` class or the text `module:Class`. It is
@@ -132,13 +151,22 @@ def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, rec
     """
     task = make_task(task) if isinstance(task, str) else task
     options = model_config(model)
-    used = make_recipe(recipe, **recipe_options) if isinstance(recipe, str) else Recipe.parse(
-        {**recipe.model_dump(), **recipe_options})
+    used = (
+        make_recipe(recipe, **recipe_options)
+        if isinstance(recipe, str)
+        else Recipe.parse({**recipe.model_dump(), **recipe_options})
+    )
     numbers = _seeds(seeds)
     evaluation = evaluation or Evaluation()
     cells = [Cell(task, options, used, evaluation, s, s if data_seed is None else data_seed) for s in numbers]
-    settings = Settings(size=stack, device=device, progress=progress, retry_failed=True,
-                        discard_damaged=discard_damaged, track=_tracks(track, out))
+    settings = Settings(
+        size=stack,
+        device=device,
+        progress=progress,
+        retry_failed=True,
+        discard_damaged=discard_damaged,
+        track=_tracks(track, out),
+    )
     # Whatever can be refused is refused before anything is written.
     _check(cells[0], device)
     keep_alive = tempfile.TemporaryDirectory(prefix="unseen-") if out is None else None
@@ -146,20 +174,36 @@ def train(task: Task | str, model: Model, *, seeds: int | Iterable[int] = 5, rec
     own_data = all(c.data_seed == c.seed for c in cells)
     with Store.write(path) as store:
         store.claim({**cells[0].work, "data_seed": "own" if own_data else cells[0].data_seed})
-        run_entries([Entry({}, c) for c in cells], store, settings,
-                    title=f"{words(task.options())} · {words(options.options())}")
+        run_entries(
+            [Entry({}, c) for c in cells],
+            store,
+            settings,
+            title=f"{words(task.options())} · {words(options.options())}",
+        )
         failed = _only(store.failures(), {c.id for c in cells})
     if len(failed):
         raise CheckFailed(f"{len(failed)} of {len(cells)} runs failed: {failed.cause[0]}. The others are in {path}")
     return Runs(cells, path, keep_alive)
 
 
-def run(study: Study | str | Path, out: str | Path, *, scale: str | None = None,
-        seeds: int | Iterable[int] | None = None, workers: int | None = None,
-        executor: Literal["inline", "local", "ray"] = "local", address: str | None = None, keep: Keep = "none",
-        retry_failed: bool = False, discard_damaged: bool = False, stack: int | None = None,
-        slice_seconds: float = 60.0, device: str = "cpu", progress: Style = "auto",
-        track: str | Sequence[str] = ()) -> pd.DataFrame:
+def run(
+    study: Study | str | Path,
+    out: str | Path,
+    *,
+    scale: str | None = None,
+    seeds: int | Iterable[int] | None = None,
+    workers: int | None = None,
+    executor: Literal["inline", "local", "ray"] = "local",
+    address: str | None = None,
+    keep: Keep = "none",
+    retry_failed: bool = False,
+    discard_damaged: bool = False,
+    stack: int | None = None,
+    slice_seconds: float = 60.0,
+    device: str = "cpu",
+    progress: Style = "auto",
+    track: str | Sequence[str] = (),
+) -> pd.DataFrame:
     """Run a study of the catalogue, or of a YAML or Python file, into a directory; returns its records.
 
     What the directory already holds of it is kept: after any crash the same call goes on. `seeds` replaces the
@@ -176,17 +220,36 @@ def run(study: Study | str | Path, out: str | Path, *, scale: str | None = None,
     if executor != "inline":
         for model in {id(entry.cell.model): entry.cell.model for entry in entries}.values():
             check_importable(model)
-    settings = Settings(executor, workers, address, stack, slice_seconds, keep, device, progress,
-                        retry_failed, discard_damaged, _tracks(track, out))
+    settings = Settings(
+        executor,
+        workers,
+        address,
+        stack,
+        slice_seconds,
+        keep,
+        device,
+        progress,
+        retry_failed,
+        discard_damaged,
+        _tracks(track, out),
+    )
     with Store.write(out) as store:
         store.claim({"study": f"{found.name}@{found.version}"})
         run_entries(entries, store, settings, f"{found.name} {chosen}", chosen)
         return store.records()
 
 
-def exam(model: Model, out: str | Path, *, scale: str = "mini", seeds: int | Iterable[int] | None = None,
-         workers: int | None = None, executor: Literal["inline", "local", "ray"] = "local", retry_failed: bool = False,
-         progress: Style = "auto") -> pd.DataFrame:
+def exam(
+    model: Model,
+    out: str | Path,
+    *,
+    scale: str = "mini",
+    seeds: int | Iterable[int] | None = None,
+    workers: int | None = None,
+    executor: Literal["inline", "local", "ray"] = "local",
+    retry_failed: bool = False,
+    progress: Style = "auto",
+) -> pd.DataFrame:
     """Train a model on the battery of all four families, and write its page, `report.html` in the directory.
 
     Returns a row per ability and test: the score with its interval, how many runs have learned, chance, the best
@@ -206,8 +269,16 @@ def exam(model: Model, out: str | Path, *, scale: str = "mini", seeds: int | Ite
     load_altair()  # without it the page could not be written, which is better known now
     study = battery(model)
     check_battery(study, scale)
-    run(study, out, scale=scale, seeds=seeds, workers=workers, executor=executor, retry_failed=retry_failed,
-        progress=progress)
+    run(
+        study,
+        out,
+        scale=scale,
+        seeds=seeds,
+        workers=workers,
+        executor=executor,
+        retry_failed=retry_failed,
+        progress=progress,
+    )
     page, found = write_page(out, scale=scale), read(Source.read(out, scale))
     if found is None:
         raise CheckFailed(f"every run of the exam has failed; `unseen results {out} --failures` says why")
@@ -216,8 +287,14 @@ def exam(model: Model, out: str | Path, *, scale: str = "mini", seeds: int | Ite
     return scores
 
 
-def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = (), examples: int = 10_000,
-             analyses: Sequence[str] = ()) -> pd.DataFrame:
+def evaluate(
+    model: nn.Module,
+    task: Task | str,
+    *,
+    conditions: Sequence[str] = (),
+    examples: int = 10_000,
+    analyses: Sequence[str] = (),
+) -> pd.DataFrame:
     """How good a module, trained anywhere, is on a task's conditions: one row per condition, factor level and metric.
 
     Its forward is `forward(inputs)` or `forward(inputs, tape)`. An analysis that reads a trace the module does not keep
@@ -226,8 +303,10 @@ def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = 
         unseen.evaluate(module, "ctl/A")
     """
     if not isinstance(model, nn.Module):
-        raise UsageError(f"model = {model!r}: evaluate needs a module, trained or not: an instance of an nn.Module "
-                         "class. `unseen.train` takes classes and names")
+        raise UsageError(
+            f"model = {model!r}: evaluate needs a module, trained or not: an instance of an nn.Module "
+            "class. `unseen.train` takes classes and names"
+        )
     task = make_task(task) if isinstance(task, str) else task
     asked = Evaluation.parse({"conditions": tuple(conditions), "examples": examples, "analyses": tuple(analyses)})
     with one_thread():
@@ -237,8 +316,9 @@ def evaluate(model: nn.Module, task: Task | str, *, conditions: Sequence[str] = 
         rows = evaluating.evaluate(stack, task, asked)[0]
     for row in rows:
         if row.metric == "loss" and math.isnan(row.value):
-            raise UsageError(f"{type(model).__name__} on {task.name}: the model answers NaN on examples of condition "
-                             f"{row.condition}")
+            raise UsageError(
+                f"{type(model).__name__} on {task.name}: the model answers NaN on examples of condition {row.condition}"
+            )
     return pd.DataFrame([asdict(r) for r in rows])
 
 
@@ -248,8 +328,9 @@ def results(path: str | Path) -> pd.DataFrame:
         return store.records()
 
 
-def compare(*directories: str | Path, metric: str | None = None, condition: str | None = None,
-            selection: str = "best") -> pd.DataFrame:
+def compare(
+    *directories: str | Path, metric: str | None = None, condition: str | None = None, selection: str = "best"
+) -> pd.DataFrame:
     """Directories side by side, each with the first: a row per place and condition that both have.
 
     `difference` is `mean_b` − `mean_a`, with its 95 % interval (`low`, `high`), `p` and `p_adjusted`; runs are paired
@@ -258,8 +339,9 @@ def compare(*directories: str | Path, metric: str | None = None, condition: str 
 
         unseen.compare("runs/before", "runs/after", condition="ood/single")
     """
-    found = compare_sides([Side.read(path) for path in directories], metric=metric, condition=condition,
-                          selection=selection)
+    found = compare_sides(
+        [Side.read(path) for path in directories], metric=metric, condition=condition, selection=selection
+    )
     found.table.attrs["notes"] = [*found.heading, *found.alarms, *found.notes]
     return found.table
 

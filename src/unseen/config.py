@@ -66,8 +66,11 @@ class Config(BaseModel):
         {'name': 'recipe', 'steps': 20}
         """
         values = self.model_dump(mode="json")
-        defaults = {k: f.get_default(call_default_factory=True) for k, f in type(self).model_fields.items()
-                    if not f.is_required()}
+        defaults = {
+            k: f.get_default(call_default_factory=True)
+            for k, f in type(self).model_fields.items()
+            if not f.is_required()
+        }
         live = {k: getattr(self, k) for k in values}
         return {k: v for k, v in values.items() if k == "name" or k not in defaults or live[k] != defaults[k]}
 

@@ -44,8 +44,10 @@ class _Source:
         end = start + self.rows if self.examples is None else min(start + self.rows, self.examples)
         drawn = self.task.sample(self.condition, end - start, start, self.data_seed)
         spec = self.task.spec
-        return {**tensors(drawn.inputs, spec, torch.float32, "cpu"),
-                TARGET: target_tensor(drawn.targets, spec, torch.float32, "cpu")}
+        return {
+            **tensors(drawn.inputs, spec, torch.float32, "cpu"),
+            TARGET: target_tensor(drawn.targets, spec, torch.float32, "cpu"),
+        }
 
 
 class MapDataset(data.Dataset[Item]):
@@ -59,12 +61,14 @@ class MapDataset(data.Dataset[Item]):
     (100, {'sequence': (10, 36), 'query': (36,), 'target': (1,)})
     """
 
-    def __init__(self, task: Task | str, condition: str = "train", n: int | None = None,
-                 data_seed: DataSeed = 0) -> None:
+    def __init__(
+        self, task: Task | str, condition: str = "train", n: int | None = None, data_seed: DataSeed = 0
+    ) -> None:
         self._source = _Source(task, condition, data_seed, n)
         if self._source.examples is None:
-            raise UsageError(f"condition '{condition}' of {self._source.task.name} is endless: give n, or take an "
-                             "IterableDataset")
+            raise UsageError(
+                f"condition '{condition}' of {self._source.task.name} is endless: give n, or take an IterableDataset"
+            )
         self._length = self._source.examples
         self._kept: dict[int, Item] = {}
 
@@ -97,8 +101,9 @@ class IterableDataset(data.IterableDataset[Item]):
     {'x': (2,), 'rule': (), 'target': (1,)}
     """
 
-    def __init__(self, task: Task | str, condition: str = "train", n: int | None = None, data_seed: DataSeed = 0,
-                 start: int = 0) -> None:
+    def __init__(
+        self, task: Task | str, condition: str = "train", n: int | None = None, data_seed: DataSeed = 0, start: int = 0
+    ) -> None:
         if start < 0 or (n is not None and n < 0):
             raise UsageError(f"start = {start}, n = {n}: neither may be negative")
         self._source, self._start = _Source(task, condition, data_seed, None if n is None else start + n), start

@@ -96,8 +96,10 @@ class Spec:
             if field.name == name:
                 return field
         known = [f.name for f in self.inputs]
-        raise UsageError(f"the task has no input field '{name}'; it has {', '.join(known)}. Choose a model "
-                         "that reads these fields: a backbone (unseen models) reads any")
+        raise UsageError(
+            f"the task has no input field '{name}'; it has {', '.join(known)}. Choose a model "
+            "that reads these fields: a backbone (unseen models) reads any"
+        )
 
     def stream(self, name: str) -> Stream:
         """The stream of that name."""

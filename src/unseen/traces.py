@@ -18,8 +18,14 @@ from unseen.tasks.ctl.task import Lookup
 from unseen.tasks.rules.task import Rules
 
 
-def cosines(runs: Runs | str | Path, *, seed: int | None = None, cell: str | None = None, selection: str = "best",
-            out: str | Path | None = None) -> Array:
+def cosines(
+    runs: Runs | str | Path,
+    *,
+    seed: int | None = None,
+    cell: str | None = None,
+    selection: str = "best",
+    out: str | Path | None = None,
+) -> Array:
     """How alike functions with the same outcome are to a trained ctl model: cosines (symbol, function, function).
 
     The model is one seed of `runs`, or one cell of a directory that keeps weights (`unseen run … --weights best`):
@@ -44,8 +50,15 @@ def cosines(runs: Runs | str | Path, *, seed: int | None = None, cell: str | Non
     return matrices
 
 
-def activation(runs: Runs | str | Path, *, seed: int | None = None, cell: str | None = None, selection: str = "best",
-               examples: int = 10_000, out: str | Path | None = None) -> Array:
+def activation(
+    runs: Runs | str | Path,
+    *,
+    seed: int | None = None,
+    cell: str | None = None,
+    selection: str = "best",
+    examples: int = 10_000,
+    out: str | Path | None = None,
+) -> Array:
     """How the modules of a trained rules model share out the rules: p(module | rule), (rule, module).
 
     Measured on `examples` test examples of the condition on which models are selected; NaN in the row of a rule that
@@ -66,8 +79,16 @@ def activation(runs: Runs | str | Path, *, seed: int | None = None, cell: str | 
     return matrix
 
 
-def attention(runs: Runs | str | Path, *, seed: int | None = None, cell: str | None = None, selection: str = "best",
-              condition: str | None = None, n: int = 24, out: str | Path | None = None) -> dict[str, Array]:
+def attention(
+    runs: Runs | str | Path,
+    *,
+    seed: int | None = None,
+    cell: str | None = None,
+    selection: str = "best",
+    condition: str | None = None,
+    n: int = 24,
+    out: str | Path | None = None,
+) -> dict[str, Array]:
     """Where a trained retrieval model looks: `decoder.attention` (example, token), and where it has self-attention
     `encoder.attention` (example, head, token, token), on the first n test examples of a condition (default: the one on
     which models are selected).

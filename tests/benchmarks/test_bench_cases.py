@@ -52,8 +52,11 @@ def test_benchmarks_can_be_loaded(name: str) -> None:
 def test_targets_of_steps_name_cases_and_figures_that_are_measured(target: Target) -> None:
     cases = [case for case in CASES if fnmatchcase(case.name, target.case)]
     figures = {"best product share"} | {
-        f"speed-up S={size} over {loop.removesuffix(' loop')}" for case in cases for size in case.sizes
-        for loop in case.published}
+        f"speed-up S={size} over {loop.removesuffix(' loop')}"
+        for case in cases
+        for size in case.sizes
+        for loop in case.published
+    }
     assert cases and any(fnmatchcase(one, target.figure) for one in figures)
 
 
@@ -73,8 +76,13 @@ def test_bandwidth_is_that_of_the_largest_copy_that_moves_no_more() -> None:
 
 def test_rows_of_the_machine() -> None:
     rows = list(machine(Asked(quick=True)))
-    assert [row.figure for row in rows] == ["product of 1024 × 1024", "64 products of 128 × 128",
-                                            *(f"copy {name}" for name in COPIES), "add", *FUNCTIONS]
+    assert [row.figure for row in rows] == [
+        "product of 1024 × 1024",
+        "64 products of 128 × 128",
+        *(f"copy {name}" for name in COPIES),
+        "add",
+        *FUNCTIONS,
+    ]
     assert all(row.value > 0 and row.rounds == 2 for row in rows)
     assert not list(machine(Asked(only="else")))
 
@@ -103,11 +111,21 @@ def test_rows_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     rows = {row.figure: row for row in steps.steps(Asked(quick=True, say=said.append))}
     assert said == [f"1 of 1: {case.name}"]
-    kinds = ["stacked S={}", "speed-up S={}", "speed-up S={} over published", "product share S={}",
-             "roofline share S={}"]
+    kinds = [
+        "stacked S={}",
+        "speed-up S={}",
+        "speed-up S={} over published",
+        "product share S={}",
+        "roofline share S={}",
+    ]
     assert set(rows) - {"two processes S=1", "two processes S=4"} == {
-        "products", "plain loop", "published loop", "best product share", *(f"time in {kind}" for kind in SPENT),
-        *(kind.format(size) for kind in kinds for size in (1, 4))}
+        "products",
+        "plain loop",
+        "published loop",
+        "best product share",
+        *(f"time in {kind}" for kind in SPENT),
+        *(kind.format(size) for kind in kinds for size in (1, 4)),
+    }
     for size in (1, 4):
         assert 0 < rows[f"product share S={size}"].value < rows[f"roofline share S={size}"].value
         assert rows[f"speed-up S={size}"].value > 0

@@ -76,10 +76,14 @@ def of_a_step(case: Case, members: int = 1) -> Work:
     return work_of(lambda: trainer.advance(1))
 
 
-@pytest.mark.parametrize(("model", "forward", "slack"), [
-    ("ctl-bilstm", bilstm(), 0.02),  # the first step has no state to send a gradient to
-    ("ctl-transformer", transformer(), 0.03),  # the keys of positions are of the batch, not of an example
-    ("ctl-ndr", ndr(), 0.0)])
+@pytest.mark.parametrize(
+    ("model", "forward", "slack"),
+    [
+        ("ctl-bilstm", bilstm(), 0.02),  # the first step has no state to send a gradient to
+        ("ctl-transformer", transformer(), 0.03),  # the keys of positions are of the batch, not of an example
+        ("ctl-ndr", ndr(), 0.0),
+    ],
+)
 def test_counts_every_product_of_a_real_step(model: str, forward: int, slack: float) -> None:
     found = of_a_step(replace(case_of(f"{model} batch=512"), batch=BATCH))
     assert found.products == pytest.approx(6 * BATCH * forward, rel=slack)

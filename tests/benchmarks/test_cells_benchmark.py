@@ -19,8 +19,10 @@ def test_tiny_cells_are_as_many_as_asked_and_of_one_shape(count: int) -> None:
 
 def test_writing_is_measured_at_both_ends_of_a_run() -> None:
     """Ten records a commit. The first of thirty takes 10 µs of CPU in 30 µs, each next one 10 and 20 more."""
-    seen = [Commit(came=i, written=i + 30e-6 + i * 30e-6, seconds=0, cpu_before=i, cpu_after=i + 10e-6 * (1 + i))
-            for i in range(30)]
+    seen = [
+        Commit(came=i, written=i + 30e-6 + i * 30e-6, seconds=0, cpu_before=i, cpu_after=i + 10e-6 * (1 + i))
+        for i in range(30)
+    ]
     found = written(seen, records=10)
     assert found["writing per record, first tenth"] == pytest.approx([1, 2, 3], rel=1e-3)
     assert found["writing per record, last tenth"] == pytest.approx([28, 29, 30], rel=1e-3)

@@ -36,16 +36,27 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def test_what_is_real_is_compared_with_what_was_estimated(asked_for: list[list[str]]) -> None:
     rows = {row.figure: row.value for row in estimate(Asked(study="my-study@mini"))}
-    assert rows == {"planning": 3, "estimated time": 10, "real time": 12, "real over estimated time": 1.2,
-                    "estimated core time": 16, "real core time": 20, "real over estimated core time": 1.25}
+    assert rows == {
+        "planning": 3,
+        "estimated time": 10,
+        "real time": 12,
+        "real over estimated time": 1.2,
+        "estimated core time": 16,
+        "real core time": 20,
+        "real over estimated core time": 1.25,
+    }
     plan, run = asked_for
     given = ["my-study", "--scale", "mini", "--workers", "2"]
     assert plan == ["plan", *given, "--format", "json"] and run[:-1] == ["run", *given, "--out"]
 
 
 def test_several_studies_the_three_or_the_first(asked_for: list[list[str]]) -> None:
-    for asked, wanted in ((Asked(study="a@mini,b"), ["a@mini", "b"]), (Asked(), list(STUDIES)),
-                          (Asked(quick=True), list(STUDIES[:1])), (Asked(only="rules"), ["rules-main@smoke"])):
+    for asked, wanted in (
+        (Asked(study="a@mini,b"), ["a@mini", "b"]),
+        (Asked(), list(STUDIES)),
+        (Asked(quick=True), list(STUDIES[:1])),
+        (Asked(only="rules"), ["rules-main@smoke"]),
+    ):
         assert list(dict.fromkeys(row.case for row in estimate(asked))) == wanted
 
 

@@ -18,9 +18,12 @@ from unseen.tasks.base import Examples
 def test_every_family_is_there_over_what_it_has() -> None:
     over = {model: {c.over for c in TRAINING if c.what == model} for model in {c.what for c in TRAINING}}
     assert over == {
-        "retrieval-transformer": {"batch", "width", "length", "S"}, "rules-mlp": {"batch", "width", "rules", "S"},
-        "rules-rnn": {"batch", "width", "length", "rules", "S"}, "ctl-transformer": {"batch", "width", "length", "S"},
-        "gcog-single-stream": {"batch", "width", "length", "S"}}
+        "retrieval-transformer": {"batch", "width", "length", "S"},
+        "rules-mlp": {"batch", "width", "rules", "S"},
+        "rules-rnn": {"batch", "width", "length", "rules", "S"},
+        "ctl-transformer": {"batch", "width", "length", "S"},
+        "gcog-single-stream": {"batch", "width", "length", "S"},
+    }
     assert {c.what.split("/")[0] for c in DRAWING} == {"retrieval", "rules", "ctl", "gcog"}
     assert len({c.case for c in CURVES}) == len(CURVES)
 
@@ -81,4 +84,6 @@ def test_short_work_is_repeated_and_the_time_is_of_one() -> None:
 
 def test_later_settings_win() -> None:
     assert room._merged({"task": {"name": "a", "length": 1}}, {"task": {"length": 2}, "model": {}}) == {
-        "task": {"name": "a", "length": 2}, "model": {}}
+        "task": {"name": "a", "length": 2},
+        "model": {},
+    }

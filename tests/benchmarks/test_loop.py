@@ -8,8 +8,11 @@ import torch
 from unseen.benchmarks.loop import LoopTape
 
 
-@pytest.mark.parametrize("left", [lambda x: LoopTape().dropout(x, 0.5),
-                                  lambda x: LoopTape().onto(torch.zeros_like(x), x, 0.5)], ids=["dropout", "onto"])
+@pytest.mark.parametrize(
+    "left",
+    [lambda x: LoopTape().dropout(x, 0.5), lambda x: LoopTape().onto(torch.zeros_like(x), x, 0.5)],
+    ids=["dropout", "onto"],
+)
 def test_half_is_dropped_and_the_rest_scaled_up(left) -> None:
     found = left(torch.ones(10_000))
     assert set(found.tolist()) == {0.0, 2.0}

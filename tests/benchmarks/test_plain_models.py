@@ -17,18 +17,31 @@ from unseen.engine.loss import loss as our_loss
 from unseen.models.build import parameter_count
 
 State = Mapping[str, Tensor]
-_RETRIEVAL = {"embed": "embed.linear", "query": "decoder.query", "in_projection": "encoder.blocks.0.attention.input",
-              "out_projection": "encoder.blocks.0.attention.output", "first": "encoder.blocks.0.expand",
-              "second": "encoder.blocks.0.contract", "norm1": "encoder.blocks.0.norm_first",
-              "norm2": "encoder.blocks.0.norm_second", "hidden": "decoder.hidden", "answer": "decoder.answer"}
-_ENDS = {"encoder.0": "encoder.hidden", "encoder.2": "encoder.output", "decoder.0": "decoder.hidden",
-         "decoder.2": "decoder.answer"}
+_RETRIEVAL = {
+    "embed": "embed.linear",
+    "query": "decoder.query",
+    "in_projection": "encoder.blocks.0.attention.input",
+    "out_projection": "encoder.blocks.0.attention.output",
+    "first": "encoder.blocks.0.expand",
+    "second": "encoder.blocks.0.contract",
+    "norm1": "encoder.blocks.0.norm_first",
+    "norm2": "encoder.blocks.0.norm_second",
+    "hidden": "decoder.hidden",
+    "answer": "decoder.answer",
+}
+_ENDS = {
+    "encoder.0": "encoder.hidden",
+    "encoder.2": "encoder.output",
+    "decoder.0": "decoder.hidden",
+    "decoder.2": "decoder.answer",
+}
 
 
 def linear(ours: State, names: Mapping[str, str]) -> dict[str, Tensor]:
     """Layers by their names there and here; the library keeps weights the other way round."""
-    return {f"{there}.{part}": ours[f"{here}.{part}"].t() for there, here in names.items()
-            for part in ("weight", "bias")}
+    return {
+        f"{there}.{part}": ours[f"{here}.{part}"].t() for there, here in names.items() for part in ("weight", "bias")
+    }
 
 
 def mixture(ours: State, first: str, second: str) -> dict[str, Tensor]:
@@ -36,19 +49,30 @@ def mixture(ours: State, first: str, second: str) -> dict[str, Tensor]:
     modules, hidden = ours["core.first_bias"].shape
     weight = ours["core.first"]
     grouped = weight if len(weight) == modules else weight[0].unflatten(1, (modules, hidden)).transpose(0, 1)
-    answers, biases = ours["core.second"][: modules * hidden], ours["core.second"][modules * hidden:]
+    answers, biases = ours["core.second"][: modules * hidden], ours["core.second"][modules * hidden :]
     made = {f"{first}.weight": grouped, f"{first}.bias": ours["core.first_bias"]}
     if "core.score" in ours:
         return made | {
             f"{second}.weight": torch.cat([answers.unflatten(0, (modules, hidden)), ours["core.score"][..., None]], -1),
-            f"{second}.bias": torch.cat([biases, ours["core.score_bias"][:, None]], -1)}
-    return {f"{first}.weight": grouped[0].T, f"{first}.bias": ours["core.first_bias"][0], f"{second}.weight": answers.T,
-            f"{second}.bias": biases[0]}
+            f"{second}.bias": torch.cat([biases, ours["core.score_bias"][:, None]], -1),
+        }
+    return {
+        f"{first}.weight": grouped[0].T,
+        f"{first}.bias": ours["core.first_bias"][0],
+        f"{second}.weight": answers.T,
+        f"{second}.bias": biases[0],
+    }
 
 
 def mlp(ours: State) -> dict[str, Tensor]:
-    names = {"number.0": "number.0", "number.2": "number.2", "rule.0": "rule.first", "rule.2": "rule.second",
-             "decoder.0": "decoder.hidden", "decoder.2": "decoder.answer"}
+    names = {
+        "number.0": "number.0",
+        "number.2": "number.2",
+        "rule.0": "rule.first",
+        "rule.2": "rule.second",
+        "decoder.0": "decoder.hidden",
+        "decoder.2": "decoder.answer",
+    }
     joint = "core.score" in ours
     return linear(ours, names) | mixture(ours, *(("first", "second") if joint else ("core.0", "core.2")))
 
@@ -66,20 +90,32 @@ def mha(ours: State) -> dict[str, Tensor]:
 def rnn(ours: State) -> dict[str, Tensor]:
     made = linear(ours, _ENDS)
     if "score" in ours:
-        by_module = {name: ours[f"{mine}_weight"].permute(2, 1, 3, 0).flatten(0, 2)
-                     for name, mine in (("input", "input"), ("hidden", "state"))}
-        return made | {f"{name}.weight": value for name, value in by_module.items()} | {
-            "score": ours["score"].permute(2, 0, 1, 3).flatten(1)}
+        by_module = {
+            name: ours[f"{mine}_weight"].permute(2, 1, 3, 0).flatten(0, 2)
+            for name, mine in (("input", "input"), ("hidden", "state"))
+        }
+        return (
+            made
+            | {f"{name}.weight": value for name, value in by_module.items()}
+            | {"score": ours["score"].permute(2, 0, 1, 3).flatten(1)}
+        )
     as_library = [0, 1, 3, 2]  # ours: input, forget, output, cell
-    made |= {f"lstm.weight_{there}_l0": ours[f"{mine}_weight"][:, as_library, 0].flatten(1).T
-             for there, mine in (("ih", "input"), ("hh", "state"))}
-    return made | {f"lstm.bias_{there}_l0": ours["bias"][place, as_library, 0].flatten()
-                   for place, there in enumerate(("ih", "hh"))}
+    made |= {
+        f"lstm.weight_{there}_l0": ours[f"{mine}_weight"][:, as_library, 0].flatten(1).T
+        for there, mine in (("ih", "input"), ("hh", "state"))
+    }
+    return made | {
+        f"lstm.bias_{there}_l0": ours["bias"][place, as_library, 0].flatten()
+        for place, there in enumerate(("ih", "hh"))
+    }
 
 
 WEIGHTS: dict[str, Callable[[State], dict[str, Tensor]]] = {
     "retrieval-transformer": lambda ours: linear(ours, _RETRIEVAL),
-    "rules-mlp": mlp, "rules-mha": mha, "rules-rnn": rnn}
+    "rules-mlp": mlp,
+    "rules-mha": mha,
+    "rules-rnn": rnn,
+}
 
 
 def compared() -> Iterator[tuple[Case, str]]:

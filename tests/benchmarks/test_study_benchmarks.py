@@ -49,8 +49,9 @@ def test_orchestration_is_what_is_not_in_slices(tmp_path: Path, monkeypatch: pyt
 
 def test_shares_count_every_worker() -> None:
     """Two workers for 10 s, 1 s of it before the first slice; 16 s in slices, 2 s of the runner; 2 s of probes."""
-    spent = studies._spent(Run(workers=2, cells=60, wall=10, start=1, steady=9, busy=16, training=12, commits=1,
-                               runner_cpu=2), probes=2)
+    spent = studies._spent(
+        Run(workers=2, cells=60, wall=10, start=1, steady=9, busy=16, training=12, commits=1, runner_cpu=2), probes=2
+    )
     assert spent["share"][0] == pytest.approx((24 - 16 + 2) / 24)
     assert spent["steady share"][0] == pytest.approx((18 - 16 + 2) / 18)
     assert spent["cells per hour"][0] == pytest.approx(60 / 12 * 3600)
@@ -65,33 +66,47 @@ def test_passes_become_one_row_with_its_spread() -> None:
 @pytest.mark.slow
 def test_size_times_every_way_to_look_at_a_large_study() -> None:
     rows = list(size(Asked(quick=True)))
-    assert [row.case for row in rows] == ["unseen plan FILE --no-probe", "enter all cells", "unseen results DIR",
-                                          "unseen results DIR --cells --format csv", "unseen.results(DIR)"]
+    assert [row.case for row in rows] == [
+        "unseen plan FILE --no-probe",
+        "enter all cells",
+        "unseen results DIR",
+        "unseen results DIR --cells --format csv",
+        "unseen.results(DIR)",
+    ]
     assert all(row.figure == "cells=2000" and row.value > 0 for row in rows)
 
 
 def test_the_made_up_store_is_a_finished_one_with_twenty_records_a_cell(tmp_path: Path) -> None:
-    entries = Grid(axes={"length": {n: {"task": {"length": n}} for n in (5, 10)}},
-                   base={"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}}, seeds=range(3)).entries()
+    entries = Grid(
+        axes={"length": {n: {"task": {"length": n}} for n in (5, 10)}},
+        base={"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}},
+        seeds=range(3),
+    ).entries()
     _fill(entries, tmp_path / "store")
     with Store.read(tmp_path / "store") as store:
         assert set(store.status().values()) == {"finished"}
         assert store.records().groupby("cell").size().tolist() == [20] * 6
 
 
-@pytest.mark.parametrize(("arguments", "unwanted"), [
-    (["results", "store"], ["torch", "scipy.stats"]),
-    (["results", "store", "--cells", "--format", "csv"], ["torch", "scipy.stats"]),
-    (["plan", "quickstart", "--no-probe"], ["torch._dynamo", "scipy.stats", "pandas"]),
-])
-def test_what_must_be_quick_imports_nothing_that_takes_seconds(arguments: list[str], unwanted: list[str],
-                                                               tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["results", "store"], ["torch", "scipy.stats"]),
+        (["results", "store", "--cells", "--format", "csv"], ["torch", "scipy.stats"]),
+        (["plan", "quickstart", "--no-probe"], ["torch._dynamo", "scipy.stats", "pandas"]),
+    ],
+)
+def test_what_must_be_quick_imports_nothing_that_takes_seconds(
+    arguments: list[str], unwanted: list[str], tmp_path: Path
+) -> None:
     _fill(studies.small(4, range(1)).entries(), tmp_path / "store")
-    program = ("import sys; sys.argv = ['unseen', *sys.argv[1:]]\n"
-               "from unseen.cli.main import main\n"
-               "try: main()\n"
-               "except SystemExit: pass\n"
-               "print(*sys.modules, file=sys.stderr)")
+    program = (
+        "import sys; sys.argv = ['unseen', *sys.argv[1:]]\n"
+        "from unseen.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout, done.stderr
     loaded = done.stderr.splitlines()[-1].split()

@@ -17,8 +17,20 @@ from typer.testing import CliRunner
 from program import Done, only_the_package, outside
 from program import inside as unseen
 
-SMALL = ["--set", "length=5", "--set", "train_size=500", "--set", "evaluation_size=300", "--set", "batch=10",
-         "--set", "validate_every=10", "--set", "validation_examples=100"]
+SMALL = [
+    "--set",
+    "length=5",
+    "--set",
+    "train_size=500",
+    "--set",
+    "evaluation_size=300",
+    "--set",
+    "batch=10",
+    "--set",
+    "validate_every=10",
+    "--set",
+    "validation_examples=100",
+]
 
 
 def ok(*arguments: object, run: Callable[..., Done] = unseen) -> str:
@@ -27,8 +39,16 @@ def ok(*arguments: object, run: Callable[..., Done] = unseen) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("arguments", [["tasks"], ["show", "retrieval/T1"], ["show", "retrieval/T9"], ["shwo"],
-                                       ["train", "retrieval/T1", "lstm", "--steps", 1, "--seeds", 1, *SMALL]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tasks"],
+        ["show", "retrieval/T1"],
+        ["show", "retrieval/T9"],
+        ["shwo"],
+        ["train", "retrieval/T1", "lstm", "--steps", 1, "--seeds", 1, *SMALL],
+    ],
+)
 def test_a_command_in_this_process_is_the_real_one(arguments: list[object], tmp_path: Path) -> None:
     """What the other tests here stand on."""
     folders = [tmp_path / "there", tmp_path / "here"]
@@ -36,8 +56,9 @@ def test_a_command_in_this_process_is_the_real_one(arguments: list[object], tmp_
         folder.mkdir()
     out = ["--out", "r"] if arguments[0] == "train" else []
     with only_the_package():
-        there, here = (run(*arguments, *out, cwd=folder)
-                       for run, folder in zip((outside, unseen), folders, strict=True))
+        there, here = (
+            run(*arguments, *out, cwd=folder) for run, folder in zip((outside, unseen), folders, strict=True)
+        )
     assert (here.returncode, here.stdout) == (there.returncode, there.stdout)
     assert _timeless(here.stderr) == _timeless(there.stderr)
     assert [sorted(path.name for path in folder.iterdir()) for folder in folders] == [["r"] if out else []] * 2
@@ -56,18 +77,23 @@ def test_help_names_every_command_and_gives_examples() -> None:
     assert "unseen show retrieval/T4" in ok("show", "--help")
 
 
-@pytest.mark.parametrize(("arguments", "unwanted"), [
-    (["--help"], ["torch", "numpy", "pandas", "scipy", "pydantic"]),
-    (["tasks"], ["torch", "numpy", "pandas"]),
-    (["models"], ["torch", "numpy", "pandas"]),
-    (["show", "retrieval/T6", "-n", "1"], ["torch", "pandas"]),
-])
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--help"], ["torch", "numpy", "pandas", "scipy", "pydantic"]),
+        (["tasks"], ["torch", "numpy", "pandas"]),
+        (["models"], ["torch", "numpy", "pandas"]),
+        (["show", "retrieval/T6", "-n", "1"], ["torch", "pandas"]),
+    ],
+)
 def test_light_commands_import_nothing_heavy(arguments: list[str], unwanted: list[str]) -> None:
-    program = ("import sys; sys.argv = ['unseen', *sys.argv[1:]]\n"
-               "from unseen.cli.main import main\n"
-               "try: main()\n"
-               "except SystemExit: pass\n"
-               "print(sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)")
+    program = (
+        "import sys; sys.argv = ['unseen', *sys.argv[1:]]\n"
+        "from unseen.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
     loaded = done.stderr.splitlines()[-1]
     assert "'typer'" in loaded
@@ -76,8 +102,10 @@ def test_light_commands_import_nothing_heavy(arguments: list[str], unwanted: lis
 
 def test_show_works_where_torch_cannot_be_imported(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
-    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['unseen', 'show', 'retrieval/T6']\n" \
-              "from unseen.cli.main import main; main()"
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['unseen', 'show', 'retrieval/T6']\n"
+        "from unseen.cli.main import main; main()"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "stands for" in done.stdout
@@ -168,12 +196,18 @@ WRONG = {
     "mapping alone": (["verify", "retrieval/T4", "--mapping", "q.txt"], "--mapping goes with --data"),
     "unknown benchmark": (["bench", "generatrs"], "Did you mean 'generators'?"),
     "unknown command": (["shwo"], "shwo"),
-    "a prefixed key of no option": (["train", "retrieval/T1", "lstm", "--set", "recipe.seeds=4", "--out", "x"],
-                                   "unknown option 'recipe.seeds'"),
-    "an option to vary that is none": (["tune", "rules/mlp", "rules-mlp", "--vary", "gatign=none", "--out", "x"],
-                                       "--vary gatign=none: unknown option 'gatign'. Did you mean 'gating'?"),
-    "an option to vary without values": (["tune", "rules/mlp", "rules-mlp", "--vary", "gating", "--out", "x"],
-                                         "--vary gating: expected key=value"),
+    "a prefixed key of no option": (
+        ["train", "retrieval/T1", "lstm", "--set", "recipe.seeds=4", "--out", "x"],
+        "unknown option 'recipe.seeds'",
+    ),
+    "an option to vary that is none": (
+        ["tune", "rules/mlp", "rules-mlp", "--vary", "gatign=none", "--out", "x"],
+        "--vary gatign=none: unknown option 'gatign'. Did you mean 'gating'?",
+    ),
+    "an option to vary without values": (
+        ["tune", "rules/mlp", "rules-mlp", "--vary", "gating", "--out", "x"],
+        "--vary gating: expected key=value",
+    ),
     "a name as a key": (["show", "retrieval/T1", "--set", "task.name=x"], "unknown option 'task.name'"),
     "steps twice": (["train", "retrieval/T1", "lstm", "--steps", "5", "--set", "steps=7", "--out", "x"], "give one"),
     "no such device": (["train", "retrieval/T1", "lstm", "--device", "banana", "--out", "x"], "device 'banana'"),
@@ -228,8 +262,23 @@ def test_verify_passes_a_sound_task_and_fails_a_planted_artefact() -> None:
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     import signal
 
-    command = [sys.executable, "-m", "unseen", "train", "retrieval/T1", "retrieval-transformer", "--seeds", "2",
-               "--steps", "100000", *SMALL, "--stack", "2", "--out", str(tmp_path / "r")]
+    command = [
+        sys.executable,
+        "-m",
+        "unseen",
+        "train",
+        "retrieval/T1",
+        "retrieval-transformer",
+        "--seeds",
+        "2",
+        "--steps",
+        "100000",
+        *SMALL,
+        "--stack",
+        "2",
+        "--out",
+        str(tmp_path / "r"),
+    ]
     child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert child.stderr is not None
     while "steps/s" not in child.stderr.readline():  # it trains
@@ -256,11 +305,18 @@ def plugin(tmp_path: Path) -> dict[str, str]:
 
 def test_a_plug_in_task_is_listed_verified_and_trained(plugin: dict[str, str], tmp_path: Path) -> None:
     train = ["train", "toy/clean", "lstm", "--steps", "5", "--seeds", "1", "--out", "r", "--set"]
-    commands = [["tasks"], ["verify", "toy/clean", "-n", "1000"], [*train, "width=8"], [*train, "model.width=8"],
-                ["train", "toy/line", "retrieval-transformer", "--out", "x"]]
-    program = ("import json; from program import inside\n"
-               f"done = [inside(*one) for one in {commands}]\n"
-               "print(json.dumps([[one.returncode, one.stdout, one.stderr] for one in done]))")
+    commands = [
+        ["tasks"],
+        ["verify", "toy/clean", "-n", "1000"],
+        [*train, "width=8"],
+        [*train, "model.width=8"],
+        ["train", "toy/line", "retrieval-transformer", "--out", "x"],
+    ]
+    program = (
+        "import json; from program import inside\n"
+        f"done = [inside(*one) for one in {commands}]\n"
+        "print(json.dumps([[one.returncode, one.stdout, one.stderr] for one in done]))"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=plugin, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     tasks, verified, ambiguous, trained, lacking = json.loads(done.stdout)

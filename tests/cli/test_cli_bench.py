@@ -84,9 +84,13 @@ def test_a_benchmark_that_fails_takes_no_figures_with_it(run: Run, tmp_path: Pat
     assert json.loads(file.read_text())["interrupted"] and len(json.loads(file.read_text())["figures"]["steps"]) == 1
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    (["--only", "nothing"], "no case of steps has 'nothing' in its name"),
-    (["--against", "none.json"], "none.json can't be read")])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--only", "nothing"], "no case of steps has 'nothing' in its name"),
+        (["--against", "none.json"], "none.json can't be read"),
+    ],
+)
 def test_wrong_use(words: list[str], told: str, run: Run) -> None:
     error = run("steps", *words).exception
     assert isinstance(error, UsageError) and told in str(error)

@@ -18,10 +18,12 @@ from unseen.studies.grid import Grid
 from unseen.studies.store import Store
 from unseen.studies.study import Study
 
-TINY = {"task": {"name": "retrieval/T6", "length": 5, "preset": "released", "train_size": 200,
-                 "evaluation_size": 200},
-        "model": {"width": 8}, "evaluation": {"conditions": ("ood/single",), "analyses": ("R7",)},
-        "recipe": {"steps": 40, "batch": 10, "validate_every": 4, "validation_examples": 100}}
+TINY = {
+    "task": {"name": "retrieval/T6", "length": 5, "preset": "released", "train_size": 200, "evaluation_size": 200},
+    "model": {"width": 8},
+    "evaluation": {"conditions": ("ood/single",), "analyses": ("R7",)},
+    "recipe": {"steps": 40, "batch": 10, "validate_every": 4, "validation_examples": 100},
+}
 
 
 def tiny(name: str, seeds: int, steps: int = 40) -> Study:
@@ -106,8 +108,16 @@ def test_short_runs_and_unknown_studies(tmp_path: Path) -> None:
 
 def test_records_of_a_single_train_judge_nothing(tmp_path: Path) -> None:
     made = unseen.task("retrieval/T6", length=5, train_size=100, evaluation_size=100)
-    unseen.train(made, "retrieval-transformer", seeds=3, steps=4, batch=10, validate_every=2, out=tmp_path / "t6",
-                 progress="none")
+    unseen.train(
+        made,
+        "retrieval-transformer",
+        seeds=3,
+        steps=4,
+        batch=10,
+        validate_every=2,
+        out=tmp_path / "t6",
+        progress="none",
+    )
     assert run(tmp_path / "t6").startswith("not run: retrieval/C1 (the runs have no variant)")
 
 
@@ -117,7 +127,8 @@ def test_several_directories(store: Path, tmp_path: Path) -> None:
     unseen.run(tiny("mine", 3), other, executor="inline", progress="none")
     data = json.loads(run(other, store, "--format", "json"))
     assert {(one["directory"], one["ran"]) for one in data["verdicts"] if one["study"] == "retrieval-table2"} == {
-        (str(store), "retrieval-table2@1")}
+        (str(store), "retrieval-table2@1")
+    }
     assert [one["directory"] for one in data["deviations"]] == [str(other), str(store)]
     text = run(other, store)
     assert f"== {store} (retrieval-table2@1)" in text and "retrieval/C5  " in text
@@ -149,8 +160,10 @@ def test_a_damaged_store_is_refused(store: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_use_is_answered(store: Path, tmp_path: Path) -> None:
-    for arguments, said in (([store, "--claim", "retrieval/C55"], "Did you mean 'retrieval/C5'"),
-                            (["--claim", "retreival/noise"], "Did you mean 'retrieval/noise'"),
-                            ([tmp_path], "holds no results")):
+    for arguments, said in (
+        ([store, "--claim", "retrieval/C55"], "Did you mean 'retrieval/C5'"),
+        (["--claim", "retreival/noise"], "Did you mean 'retrieval/noise'"),
+        ([tmp_path], "holds no results"),
+    ):
         done = CliRunner().invoke(app, ["claims", *map(str, arguments)])
         assert isinstance(done.exception, UsageError) and said in str(done.exception)

@@ -22,8 +22,11 @@ from unseen.studies.store import Store
 from unseen.studies.study import Study
 
 HOSTILE = ["<script>alert(1)</script>", "a|b `c` *d* [e](f)", "two\nlines\x1b[31m", "=1+1", "長い名前" * 30, "\\"]
-SMALL = {"task": {"name": "retrieval/T6", "length": 3, "train_size": 100, "evaluation_size": 100},
-         "model": {"name": "retrieval-transformer", "width": 8}, "evaluation": {"examples": 100}}
+SMALL = {
+    "task": {"name": "retrieval/T6", "length": 3, "train_size": 100, "evaluation_size": 100},
+    "model": {"name": "retrieval-transformer", "width": 8},
+    "evaluation": {"examples": 100},
+}
 
 
 def small(name: str, levels: list[str], **recipe: object) -> Study:
@@ -48,8 +51,11 @@ def run(*arguments: object) -> str:
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("compare")
-    plans = {"a": small("hostile", HOSTILE), "b": small("hostile", HOSTILE, batch=20),
-             "c": small("other", HOSTILE[1:3])}
+    plans = {
+        "a": small("hostile", HOSTILE),
+        "b": small("hostile", HOSTILE, batch=20),
+        "c": small("other", HOSTILE[1:3]),
+    }
     for name, study in plans.items():
         unseen.run(study, place / name, executor="inline", progress="none")
     shutil.copytree(place / "a", place / "same")
@@ -90,8 +96,9 @@ def test_a_copy_is_identical(stores: dict[str, Path]) -> None:
 
 def test_a_changed_number_is_loud_in_every_format(stores: dict[str, Path], tmp_path: Path) -> None:
     for form in ("table", "markdown", "csv", "json"):
-        shown, written = (invoke(stores["a"], stores["changed"], "--format", form, *more)
-                          for more in ((), ("--out", tmp_path / form)))
+        shown, written = (
+            invoke(stores["a"], stores["changed"], "--format", form, *more) for more in ((), ("--out", tmp_path / form))
+        )
         assert shown.exit_code == written.exit_code == 0
         assert "SAME CELL, OTHER NUMBERS: 1 of the 18 runs" in shown.output
         assert "SAME CELL, OTHER NUMBERS" in written.stderr and not written.stdout
@@ -126,8 +133,13 @@ def test_what_train_wrote_with_other_settings(tmp_path: Path) -> None:
     """As in the documentation: the same task and model, another recipe, other seeds."""
     for out, given in (("slow", {}), ("fast", {"learning_rate": 0.01}), ("far", {"seeds": [5, 6, 7]})):
         task = unseen.task("retrieval/T6", length=3, train_size=100, evaluation_size=100)
-        unseen.train(task, "retrieval-transformer", out=tmp_path / out, progress="none",
-                     **{"seeds": 3, "steps": 4, "batch": 10, "validate_every": 2, **given})
+        unseen.train(
+            task,
+            "retrieval-transformer",
+            out=tmp_path / out,
+            progress="none",
+            **{"seeds": 3, "steps": 4, "batch": 10, "validate_every": 2, **given},
+        )
     text = run(tmp_path / "slow", tmp_path / "fast", tmp_path / "far")
     assert "recipe learning_rate: the default in A, 0.01 in B" in text
     assert "3+3" in text and "unpaired in 2 of 4 rows" in text and "everywhere: task retrieval/T6" in text
@@ -135,20 +147,30 @@ def test_what_train_wrote_with_other_settings(tmp_path: Path) -> None:
 
 def test_wrong_use_is_answered(stores: dict[str, Path], tmp_path: Path) -> None:
     unseen.run(small("else", ["nowhere else"]), tmp_path / "d", executor="inline", progress="none")
-    for arguments, said in (([stores["a"]], "two directories or more, got 1"),
-                            ([stores["a"], tmp_path], "holds no results"),
-                            ([stores["a"], tmp_path / "d"], "no place is in both"),
-                            ([stores["a"], stores["b"], "--condition", "ood/singel"], "Did you mean 'ood/single'"),
-                            ([stores["a"], stores["b"], "--metric", "acuracy"], "Did you mean 'accuracy'"),
-                            ([stores["a"], stores["b"], "--out", tmp_path / "no" / "x"], "there is no folder")):
+    for arguments, said in (
+        ([stores["a"]], "two directories or more, got 1"),
+        ([stores["a"], tmp_path], "holds no results"),
+        ([stores["a"], tmp_path / "d"], "no place is in both"),
+        ([stores["a"], stores["b"], "--condition", "ood/singel"], "Did you mean 'ood/single'"),
+        ([stores["a"], stores["b"], "--metric", "acuracy"], "Did you mean 'accuracy'"),
+        ([stores["a"], stores["b"], "--out", tmp_path / "no" / "x"], "there is no folder"),
+    ):
         done = invoke(*arguments)
         assert isinstance(done.exception, UsageError) and said in str(done.exception)
     assert invoke(stores["a"], stores["b"], "--selection", "frist").exit_code == 2
     assert invoke().exit_code == 2
 
 
-@pytest.mark.parametrize(("value", "sign", "text"), [
-    (0.5, "", "0.5000"), (-0.00001, "+", "-1e-05"), (0.0, "+", "+0.0000"), (-0.0, "+", "+0.0000"),
-    (12.34567, "+", "+12.3457"), (math.inf, "", "inf")])
+@pytest.mark.parametrize(
+    ("value", "sign", "text"),
+    [
+        (0.5, "", "0.5000"),
+        (-0.00001, "+", "-1e-05"),
+        (0.0, "+", "+0.0000"),
+        (-0.0, "+", "+0.0000"),
+        (12.34567, "+", "+12.3457"),
+        (math.inf, "", "inf"),
+    ],
+)
 def test_numbers_for_people(value: float, sign: str, text: str) -> None:
     assert _number(value, sign) == text

@@ -46,12 +46,15 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["exam", *map(str, arguments)])
 
 
-@pytest.mark.parametrize(("model", "more", "said"), [
-    ("nowhere:Model", (), "can't be imported"),
-    ("lstmm", (), "Did you mean 'lstm'"),
-    ("lstm", ("--set", "widht=8"), "Did you mean 'width'"),
-    ("lstm", ("--scale", "minni"), "has no scale 'minni'"),
-])
+@pytest.mark.parametrize(
+    ("model", "more", "said"),
+    [
+        ("nowhere:Model", (), "can't be imported"),
+        ("lstmm", (), "Did you mean 'lstm'"),
+        ("lstm", ("--set", "widht=8"), "Did you mean 'width'"),
+        ("lstm", ("--scale", "minni"), "has no scale 'minni'"),
+    ],
+)
 def test_wrong_use_leaves_nothing(model: str, more: tuple[str, ...], said: str, tmp_path: Path) -> None:
     done = invoke(model, "--out", tmp_path / "out", *more)
     assert isinstance(done.exception, UsageError) and said in str(done.exception)

@@ -70,7 +70,9 @@ def test_counts_times_levels_and_other_scales(tiny: str) -> None:
     found = data(tiny, "--workers", 2)
     assert (found["study"], found["scale"], found["cells"], found["steps"]) == ("tiny@1", "mini", 6, 600)
     assert {level: (row["cells"], row["steps"]) for level, row in found["levels"]["width"].items()} == {
-        "4": (3, 300), "6": (3, 300)}
+        "4": (3, 300),
+        "6": (3, 300),
+    }
     assert sum(row["flops"] for row in found["levels"]["width"].values()) == found["flops"]
     answered = 2 * 300 + 4 * 300  # two validations, and two selections of two conditions with 300 examples each
     assert found["core_seconds"] == pytest.approx(6 * (100 * 0.010 + answered * 0.001))
@@ -133,7 +135,11 @@ def test_what_a_directory_has_is_not_counted_again(tiny: str, tmp_path: Path) ->
         found = data(tiny, "--out", out)  # while another process writes
     assert (found["cells"], found["steps"]) == (6, 600)
     assert {key: found["left"][key] for key in ("directory", "ended", "failed", "steps")} == {
-        "directory": str(out), "ended": 1, "failed": 1, "steps": 500}
+        "directory": str(out),
+        "ended": 1,
+        "failed": 1,
+        "steps": 500,
+    }
     assert [row["ended"] for row in found["levels"]["width"].values()] == [1, 0]
     said = text(tiny, "--out", out)
     assert "1 of 6 cells" in said and "1 of them failed (--retry-failed tries again)" in said and "steps left" in said
@@ -158,11 +164,14 @@ def test_a_catalogue_study_can_be_counted_by_name_and_version() -> None:
     assert data("quickstart", "--no-probe")["scale"] == "mini"
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (["quickstrat"], "unknown study 'quickstrat'. Did you mean 'quickstart'?"),
-    (["quickstart", "--scale", "smokey"], "no scale 'smokey'. Did you mean 'smoke'?"),
-    (["nowhere.yaml"], "nowhere.yaml"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["quickstrat"], "unknown study 'quickstrat'. Did you mean 'quickstart'?"),
+        (["quickstart", "--scale", "smokey"], "no scale 'smokey'. Did you mean 'smoke'?"),
+        (["nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
 def test_wrong_use_is_answered_with_what_to_do(arguments: list[str], message: str) -> None:
     with pytest.raises(UsageError) as error:
         text(*arguments)

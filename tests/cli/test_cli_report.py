@@ -30,10 +30,17 @@ def store(tmp_path: Path) -> Path:
     with Store.write(tmp_path / "store") as store:
         store.claim({**cells[0].work, "data_seed": "own"})
         store.add([Entry({}, cell) for cell in cells])
-        measures = [[Measure(condition, "", "", "accuracy", 0.7 + 0.1 * cell.seed, 0.01, 100)
-                     for condition in ("iid", "ood/single")] for cell in cells]
-        finished = {cell.id: Finished("finished", 50, 50, False, "", {"best": found, "last": found}, {}, {})
-                    for cell, found in zip(cells, measures, strict=True)}
+        measures = [
+            [
+                Measure(condition, "", "", "accuracy", 0.7 + 0.1 * cell.seed, 0.01, 100)
+                for condition in ("iid", "ood/single")
+            ]
+            for cell in cells
+        ]
+        finished = {
+            cell.id: Finished("finished", 50, 50, False, "", {"best": found, "last": found}, {}, {})
+            for cell, found in zip(cells, measures, strict=True)
+        }
         spans = {cell: Span(0, 50, 1.0, 1.0, "here:1") for cell in finished}
         store.commit("stack", list(finished), Outcome(0, spans=spans, finished=finished))
     return tmp_path / "store"
@@ -67,8 +74,9 @@ def test_single_figures_in_every_format(store: Path, tmp_path: Path) -> None:
 
 def test_several_figures_go_to_a_folder(store: Path, tmp_path: Path) -> None:
     written = run(store, "--figure", "seeds", "--figure", "conditions", "--out", tmp_path / "figures").split()
-    assert [Path(one).name for one in written] == [f"{name}.{suffix}" for name in ("seeds", "conditions")
-                                                  for suffix in ("svg", "pdf", "png", "csv")]
+    assert [Path(one).name for one in written] == [
+        f"{name}.{suffix}" for name in ("seeds", "conditions") for suffix in ("svg", "pdf", "png", "csv")
+    ]
     assert all(Path(one).stat().st_size for one in written)
     (tmp_path / "v1.2").mkdir()  # a folder that is there is one, whatever it is called
     assert len(run(store, "--figure", "seeds", "--out", tmp_path / "v1.2").split()) == 4
@@ -79,19 +87,23 @@ def test_several_figures_go_to_a_folder(store: Path, tmp_path: Path) -> None:
     assert {Path(one).name for one in written} <= {Path(one).name for one in everything}
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["--figure", "seds", "--out", "x.svg"], "unknown figure 'seds'. Did you mean 'seeds'?"),
-    (["--figure", "seeds"], "needs --out FILE"),
-    (["--figure", "seeds", "--out", "x.sgv"], "Did you mean '.svg'?"),
-    (["--figure", "seeds", "--figure", "curves", "--out", "x.svg"], "give --out a folder"),
-    (["--figures", "x", "--out", "y"], "without --figure and --out"),
-    (["--scale", "mini"], "holds nothing at scale 'mini'"),
-    (["--out", "no/such/page.html"], "there is no directory"),
-    (["--out", "page.pdf"], "the page is HTML: give --out X.html; .svg, .pdf, .png, .json, .csv are for --figure"),
-    (["--figures", "store/store.sqlite"], "store.sqlite can't be made: File exists. Give a folder"),
-])
-def test_wrong_use_is_answered(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str],
-                               said: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--figure", "seds", "--out", "x.svg"], "unknown figure 'seds'. Did you mean 'seeds'?"),
+        (["--figure", "seeds"], "needs --out FILE"),
+        (["--figure", "seeds", "--out", "x.sgv"], "Did you mean '.svg'?"),
+        (["--figure", "seeds", "--figure", "curves", "--out", "x.svg"], "give --out a folder"),
+        (["--figures", "x", "--out", "y"], "without --figure and --out"),
+        (["--scale", "mini"], "holds nothing at scale 'mini'"),
+        (["--out", "no/such/page.html"], "there is no directory"),
+        (["--out", "page.pdf"], "the page is HTML: give --out X.html; .svg, .pdf, .png, .json, .csv are for --figure"),
+        (["--figures", "store/store.sqlite"], "store.sqlite can't be made: File exists. Give a folder"),
+    ],
+)
+def test_wrong_use_is_answered(
+    store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], said: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as error:
         run(store, *arguments)
@@ -114,8 +126,11 @@ def test_a_damaged_store_ends_with_1_and_writes_nothing(store: Path, tmp_path: P
     with sqlite3.connect(store / "store.sqlite") as database:
         database.execute("UPDATE records SET value = 0.99")
     out, folder = str(tmp_path / "out.svg"), str(tmp_path / "folder")
-    for unseen, arguments in ((outside, ["--out", out]), (inside, ["--figure", "seeds", "--out", out]),
-                              (inside, ["--figures", folder])):
+    for unseen, arguments in (
+        (outside, ["--out", out]),
+        (inside, ["--figure", "seeds", "--out", out]),
+        (inside, ["--figures", folder]),
+    ):
         done = unseen("report", store, *arguments)
         assert done.returncode == 1 and "is damaged" in done.stderr and "Traceback" not in done.stderr
     assert [one.name for one in tmp_path.iterdir()] == ["store"]

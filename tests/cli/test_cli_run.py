@@ -35,8 +35,10 @@ STUDY = study(seeds=range(4), steps=STEPS)
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study as a user's file."""
     found = tmp_path_factory.mktemp("study") / "mine.py"
-    found.write_text(f"import sys\nsys.path[:0] = [{str(Path(__file__).parent)!r}, {str(STUDIES)!r}]\n"
-                     "from test_cli_run import STUDY as study\n")
+    found.write_text(
+        f"import sys\nsys.path[:0] = [{str(Path(__file__).parent)!r}, {str(STUDIES)!r}]\n"
+        "from test_cli_run import STUDY as study\n"
+    )
     return found
 
 
@@ -61,8 +63,23 @@ def started(file: Path, out: Path, *options: str) -> Iterator[subprocess.Popen[s
     """A run in a process group of its own, as a terminal makes one, once it has saved something new."""
     before = steps_done(out)
     child = subprocess.Popen(
-        [sys.executable, "-m", "unseen", "run", str(file), "--out", str(out), "--stack=2", "--slice-seconds=0.1",
-         *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        [
+            sys.executable,
+            "-m",
+            "unseen",
+            "run",
+            str(file),
+            "--out",
+            str(out),
+            "--stack=2",
+            "--slice-seconds=0.1",
+            *options,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
         soon(lambda: steps_done(out) > before or child.poll() is not None)
         assert child.poll() is None, child.communicate()
@@ -92,7 +109,8 @@ def steps_done(out: Path) -> int:
 
 
 def test_a_run_can_be_looked_at_guarded_interrupted_and_resumed(
-        file: Path, undisturbed: list[tuple[str, ...]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file: Path, undisturbed: list[tuple[str, ...]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "r"
     with started(file, out, "--workers", "2") as child:
         workers = processes(child.pid)
@@ -127,7 +145,8 @@ def test_a_run_can_be_looked_at_guarded_interrupted_and_resumed(
 
 
 def test_a_killed_runner_takes_its_workers_along_and_two_quick_interrupts_lose_nothing(
-        file: Path, undisturbed: list[tuple[str, ...]], tmp_path: Path) -> None:
+    file: Path, undisturbed: list[tuple[str, ...]], tmp_path: Path
+) -> None:
     out = tmp_path / "r"
     with started(file, out, "--workers", "1") as child:
         workers = processes(child.pid)
@@ -154,18 +173,22 @@ def test_a_killed_runner_takes_its_workers_along_and_two_quick_interrupts_lose_n
     assert tables(out) == undisturbed and steps_done(out) == 4 * STEPS
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["quickstrat"], "Did you mean 'quickstart'?"),
-    (["quickstart", "--scale", "minni"], "Did you mean 'mini'?"),
-    (["quickstart", "--seeds", "few"], "--seeds few: expected a number like 5"),
-    (["quickstart", "--workers", "0"], "workers = 0: give a positive number"),
-    (["quickstart", "--stack", "0"], "stack = 0: give a positive number"),
-    (["quickstart", "--slice-seconds", "0"], "slice_seconds = 0.0: give a positive number"),
-    (["quickstart", "--address", "auto"], "choose the executor ray"),
-    (["nowhere.yaml"], "there is no such file"),
-])
-def test_wrong_use_is_two_lines_at_most_and_leaves_nothing(arguments: list[str], said: str, tmp_path: Path,
-                                                           capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["quickstrat"], "Did you mean 'quickstart'?"),
+        (["quickstart", "--scale", "minni"], "Did you mean 'mini'?"),
+        (["quickstart", "--seeds", "few"], "--seeds few: expected a number like 5"),
+        (["quickstart", "--workers", "0"], "workers = 0: give a positive number"),
+        (["quickstart", "--stack", "0"], "stack = 0: give a positive number"),
+        (["quickstart", "--slice-seconds", "0"], "slice_seconds = 0.0: give a positive number"),
+        (["quickstart", "--address", "auto"], "choose the executor ray"),
+        (["nowhere.yaml"], "there is no such file"),
+    ],
+)
+def test_wrong_use_is_two_lines_at_most_and_leaves_nothing(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, shown, error = command(capsys, "run", *arguments, "--out", tmp_path / "r")
     assert (code, shown) == (2, "") and said in error and error.count("\n") <= 2
     assert not (tmp_path / "r").exists()

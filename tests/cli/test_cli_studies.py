@@ -30,8 +30,10 @@ def test_the_list_has_one_line_for_each_study_with_scales_and_budgets() -> None:
 
 
 def test_the_list_needs_nothing_heavy() -> None:
-    program = ("import sys; from unseen.cli.studies import studies; studies(None)\n"
-               "print(sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)")
+    program = (
+        "import sys; from unseen.cli.studies import studies; studies(None)\n"
+        "print(sorted(m for m in sys.modules if '.' not in m), file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = done.stderr.splitlines()[-1]
     assert "'typer'" in loaded
@@ -41,9 +43,13 @@ def test_the_list_needs_nothing_heavy() -> None:
 def test_one_study_shows_its_question_axes_claims_and_deviations() -> None:
     text = run("retrieval-table2").stdout
     assert text.startswith("retrieval-table2@1\nWhich part of a Transformer")
-    for line in ("  mini    80 cells, 5 seeds, within 45 min on two cores", "  full    140 cells, 5 seeds",
-                 "  task: retrieval/T1, retrieval/T3, retrieval/T4, retrieval/T6   (mini)",
-                 "  variant: T−Pos−Att, T+Pos−Att, T−Pos+Att, T+Pos+Att", "  full: nothing else"):
+    for line in (
+        "  mini    80 cells, 5 seeds, within 45 min on two cores",
+        "  full    140 cells, 5 seeds",
+        "  task: retrieval/T1, retrieval/T3, retrieval/T4, retrieval/T6   (mini)",
+        "  variant: T−Pos−Att, T+Pos−Att, T−Pos+Att, T+Pos+Att",
+        "  full: nothing else",
+    ):
         assert line in text.splitlines()
     assert "claims: retrieval/C1, " in text
     assert "  mini: task: retrieval/T2, retrieval/T5, retrieval/T7 left out; task length 5 (full: 10); " in text

@@ -15,27 +15,42 @@ from unseen.metrics.success import success_table
 from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
-TASK = {"name": "ctl/A", "symbols": 4, "functions": 8, "max_length": 3, "train_size": 150, "iid_size": 40,
-        "ood_size": 60}
+TASK = {
+    "name": "ctl/A",
+    "symbols": 4,
+    "functions": 8,
+    "max_length": 3,
+    "train_size": 150,
+    "iid_size": 40,
+    "ood_size": 60,
+}
 
 
 def small(scale: str) -> list[Grid]:
-    return [Grid(
-        axes={"width": {number: {"model": {"width": number}} for number in (4, 8)},
-              "order": {name: {"task": {"order": name}} for name in ("backward", "forward")}},
-        base={"task": TASK, "model": {"name": "ctl-bilstm", "embedding": 4},
-              "recipe": {"steps": 4, "batch": 16, "validate_every": 2, "batches": "lengths"},
-              "evaluation": {"conditions": ("iid", "ood/transition")}},
-        seeds=range(3),
-    )]
+    return [
+        Grid(
+            axes={
+                "width": {number: {"model": {"width": number}} for number in (4, 8)},
+                "order": {name: {"task": {"order": name}} for name in ("backward", "forward")},
+            },
+            base={
+                "task": TASK,
+                "model": {"name": "ctl-bilstm", "embedding": 4},
+                "recipe": {"steps": 4, "batch": 16, "validate_every": 2, "batches": "lengths"},
+                "evaluation": {"conditions": ("iid", "ood/transition")},
+            },
+            seeds=range(3),
+        )
+    ]
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four places of three runs that nobody has taught much."""
     out = tmp_path_factory.mktemp("success") / "store"
-    unseen.run(Study("small", 1, "Does the command work?", {"smoke": None}, small), out, executor="inline",
-               progress="none")
+    unseen.run(
+        Study("small", 1, "Does the command work?", {"smoke": None}, small), out, executor="inline", progress="none"
+    )
     return out
 
 
@@ -69,11 +84,14 @@ def test_a_matrix_over_two_axes(store: Path) -> None:
             assert all(cell in line for cell in shown)
 
 
-@pytest.mark.parametrize(("axes", "message"), [
-    ("widths,order", "no axis 'widths' here. Did you mean 'width'?"),
-    ("width", "name two axes, rows first"),
-    ("width,width", "name two axes, rows first"),
-])
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ("widths,order", "no axis 'widths' here. Did you mean 'width'?"),
+        ("width", "name two axes, rows first"),
+        ("width,width", "name two axes, rows first"),
+    ],
+)
 def test_wrong_axes_are_named(store: Path, axes: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         run(store, "--grid", axes)

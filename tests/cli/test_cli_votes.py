@@ -17,8 +17,10 @@ from unseen.studies.claims import CLAIMS
 from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
-QUICK = {"recipe": {"steps": 8, "validate_every": 1, "batch": 8, "validation_examples": 32, "learning_rate": 1e-3},
-         "evaluation": {"examples": 64, "activation_examples": 64, "adaptation_examples": 8}}
+QUICK = {
+    "recipe": {"steps": 8, "validate_every": 1, "batch": 8, "validation_examples": 32, "learning_rate": 1e-3},
+    "evaluation": {"examples": 64, "activation_examples": 64, "adaptation_examples": 8},
+}
 SIZES = {"smoke": (2,), "mini": (2, 4)}
 
 
@@ -59,8 +61,10 @@ def test_the_votes_of_every_scale(store: Path, tmp_path: Path) -> None:
 def test_votes_need_gatings(store: Path, tmp_path: Path) -> None:
     made = unseen.task("retrieval/T1", length=3, train_size=50, evaluation_size=50)
     unseen.train(made, "retrieval-transformer", seeds=1, steps=2, batch=10, out=tmp_path / "t1", progress="none")
-    for arguments, said in (([tmp_path / "t1", "--votes"], "a single train has no axis gating"),
-                            ([store, "--votes", "--curves"], "give one of them")):
+    for arguments, said in (
+        ([tmp_path / "t1", "--votes"], "a single train has no axis gating"),
+        ([store, "--votes", "--curves"], "give one of them"),
+    ):
         done = CliRunner().invoke(app, ["results", *map(str, arguments)])
         assert isinstance(done.exception, UsageError) and said in str(done.exception)
 

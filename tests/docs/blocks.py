@@ -32,7 +32,8 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(
     r"^(?:<!-- checked, not run: (?P<reason>[^\n]+) -->\n+)?"
     r"(?P<indent> *)```(?P<language>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
-    re.MULTILINE | re.DOTALL)
+    re.MULTILINE | re.DOTALL,
+)
 FILE = re.compile(r"# ([\w-]+\.(?:py|yaml|toml))\n")
 OUTPUT = ("", "text", "bibtex")
 
@@ -56,8 +57,15 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """All of a page, output included."""
     text = page.read_text()
-    found = [Block(m["language"], re.sub(f"^{m['indent']}", "", m["text"], flags=re.MULTILINE),
-                   text.count("\n", 0, m.start("language")) + 1, m["reason"]) for m in BLOCK.finditer(text)]
+    found = [
+        Block(
+            m["language"],
+            re.sub(f"^{m['indent']}", "", m["text"], flags=re.MULTILINE),
+            text.count("\n", 0, m.start("language")) + 1,
+            m["reason"],
+        )
+        for m in BLOCK.finditer(text)
+    ]
     fences = len(re.findall(r"^ *```", text, re.MULTILINE))
     assert fences == 2 * len(found), f"{page}: {fences} fences for {len(found)} blocks"
     assert text.count("<!-- checked, not run") == sum(b.reason is not None for b in found), f"{page}: a stray mark"
@@ -67,11 +75,16 @@ def blocks(page: Path) -> list[Block]:
 def run(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a page in a process of its own; what it said is in the result."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run([sys.executable, __file__, str(page), str(folder)], capture_output=True, text=True,
-                          env={**os.environ, "PATH": path, "COLUMNS": "200"})
+    return subprocess.run(
+        [sys.executable, __file__, str(page), str(folder)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": path, "COLUMNS": "200"},
+    )
 
 
 # What is parsed only
+
 
 def check_shell(text: str) -> None:
     """Every command of a script is one that exists, with options that it has."""
@@ -115,14 +128,21 @@ def check_python(words: list[str]) -> None:
 
 def check_installed(program: str) -> Callable[[list[str]], None]:
     """A program of another package: it is there."""
+
     def check(_: list[str]) -> None:
         assert shutil.which(program), f"{program} is not installed"
+
     return check
 
 
 PROGRAMS: dict[str, Callable[[list[str]], None]] = {
-    "unseen": check_unseen, "make": check_make, "pip": check_pip, "python": check_python,
-    **{name: check_installed(name) for name in ("ray", "pytest", "tensorboard", "git")}, "cd": lambda words: None}
+    "unseen": check_unseen,
+    "make": check_make,
+    "pip": check_pip,
+    "python": check_python,
+    **{name: check_installed(name) for name in ("ray", "pytest", "tensorboard", "git")},
+    "cd": lambda words: None,
+}
 
 
 # What is run
@@ -162,6 +182,7 @@ def session() -> Callable[[str, str], None]:
     def run_python(text: str, where: str) -> None:
         importlib.invalidate_caches()  # files may have been written since
         exec(compile(text, where, "exec"), main.__dict__)
+
     return run_python
 
 

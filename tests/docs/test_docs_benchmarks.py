@@ -39,8 +39,14 @@ def test_figures_of_a_run_are_filled_in_and_the_words_stay(made: ModuleType, tmp
     rows = [*(Row(case, f"batch={n}", t, "ms") for n, t in curve.items()), *exponents(case, curve)]
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     first.write_text(Kept({}, "today", {}, {"growth": rows}).text())
-    second.write_text(Kept({}, "before", {}, {
-        "growth": [], "start": [Row("unseen --help", "seconds", 0.125, "s", "less", 0.11, 0.14, 9)]}).text())
+    second.write_text(
+        Kept(
+            {},
+            "before",
+            {},
+            {"growth": [], "start": [Row("unseen --help", "seconds", 0.125, "s", "less", 0.11, 0.14, 9)]},
+        ).text()
+    )
     before = made.PLACE.sub("", made.PAGE.read_text())
     made.main([str(first), str(second)])
     page = made.PAGE.read_text()

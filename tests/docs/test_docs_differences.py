@@ -99,8 +99,13 @@ def check_evaluation(name: str, given: list[str]) -> None:
 def check_setting(setting: str) -> None:
     """Build what a setting names, by the rules that `Way` states."""
     name, *given = setting.split()
-    special = {"recipe": check_recipe, "evaluation": check_evaluation, "unseen": check_command,
-               "study": lambda _, names: study(*names), "claim": lambda _, names: CLAIMS.load(*names)}
+    special = {
+        "recipe": check_recipe,
+        "evaluation": check_evaluation,
+        "unseen": check_command,
+        "study": lambda _, names: study(*names),
+        "claim": lambda _, names: CLAIMS.load(*names),
+    }
     if name in special:
         special[name](name, given)
     elif name in TASKS:
@@ -117,10 +122,22 @@ def test_a_setting_is_there_and_is_not_the_default(setting: str) -> None:
     check_setting(setting)
 
 
-@pytest.mark.parametrize("setting", [
-    "rules/mlp amplitud=1", "rules/mlp preset=clean", "rules/mla amplitude=1", "rules-rnn cell=gru", "claim rules/F77",
-    "recipe retrieval-paper steps=1000000", "unseen.metrics.adaptation half=true", "unseen.metrics.adaptation third=1",
-    "unseen results --vote", "study rules-man", "evaluation analyses=specialisation"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "rules/mlp amplitud=1",
+        "rules/mlp preset=clean",
+        "rules/mla amplitude=1",
+        "rules-rnn cell=gru",
+        "claim rules/F77",
+        "recipe retrieval-paper steps=1000000",
+        "unseen.metrics.adaptation half=true",
+        "unseen.metrics.adaptation third=1",
+        "unseen results --vote",
+        "study rules-man",
+        "evaluation analyses=specialisation",
+    ],
+)
 def test_a_wrong_setting_is_noticed(setting: str) -> None:
     with pytest.raises((AssertionError, unseen.UsageError)):
         check_setting(setting)

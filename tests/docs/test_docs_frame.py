@@ -38,11 +38,29 @@ def expand(item: Any, *paths: str) -> Any:
 
 
 def test_a_folder_stands_for_its_pages() -> None:
-    found = expand([{"Tasks": "tasks/"}, "cite.md"], "tasks/b.md", "tasks/ctl/A.md", "tasks/index.md", "tasks/a.md",
-                   "ctl.md", "tasks/rules/mlp.md", "cite.md", "other.md")
-    assert found == [{"Tasks": ["tasks/index.md", "tasks/b.md", "tasks/a.md",
-                                {"ctl": [{"About": "ctl.md"}, "tasks/ctl/A.md"]},
-                                {"rules": ["tasks/rules/mlp.md"]}]}, "cite.md"]
+    found = expand(
+        [{"Tasks": "tasks/"}, "cite.md"],
+        "tasks/b.md",
+        "tasks/ctl/A.md",
+        "tasks/index.md",
+        "tasks/a.md",
+        "ctl.md",
+        "tasks/rules/mlp.md",
+        "cite.md",
+        "other.md",
+    )
+    assert found == [
+        {
+            "Tasks": [
+                "tasks/index.md",
+                "tasks/b.md",
+                "tasks/a.md",
+                {"ctl": [{"About": "ctl.md"}, "tasks/ctl/A.md"]},
+                {"rules": ["tasks/rules/mlp.md"]},
+            ]
+        },
+        "cite.md",
+    ]
 
 
 def test_titles_and_sections_stay_and_empty_folders_vanish() -> None:
@@ -52,15 +70,23 @@ def test_titles_and_sections_stay_and_empty_folders_vanish() -> None:
 
 def test_examples_and_indented_code_are_blocks() -> None:
     text = "What it does.\n\n    run(1)\n\n    run(2)\n\nMore.\n\n>>> one\n1\n>>> two\n2\n\nThe end."
-    assert docstrings.fenced(text) == ("What it does.\n\n```python\nrun(1)\n\nrun(2)\n```\n\nMore.\n\n"
-                                       "```pycon\n>>> one\n1\n>>> two\n2\n```\n\nThe end.")
+    assert docstrings.fenced(text) == (
+        "What it does.\n\n```python\nrun(1)\n\nrun(2)\n```\n\nMore.\n\n"
+        "```pycon\n>>> one\n1\n>>> two\n2\n```\n\nThe end."
+    )
 
 
 def test_options_show_their_default_and_what_they_are_for() -> None:
-    with griffe.temporary_visited_package("some", {"__init__.py": (
-            "class Options:\n    clip: float | None = Field(0.5, gt=0, description='largest norm, '\n"
-            "                              'of one member')\n    steps: int = 3\n")},
-            extensions=griffe.load_extensions(docstrings.Docstrings)) as package:
+    with griffe.temporary_visited_package(
+        "some",
+        {
+            "__init__.py": (
+                "class Options:\n    clip: float | None = Field(0.5, gt=0, description='largest norm, '\n"
+                "                              'of one member')\n    steps: int = 3\n"
+            )
+        },
+        extensions=griffe.load_extensions(docstrings.Docstrings),
+    ) as package:
         clip, steps = package["Options.clip"], package["Options.steps"]
         assert (str(clip.value), clip.docstring.value) == ("0.5", "largest norm, of one member")
         assert (str(steps.value), steps.docstring) == ("3", None)

@@ -63,6 +63,7 @@ def test_worked_examples(module: object) -> None:
 
 # Equations
 
+
 def test_every_model_of_the_package_has_equations() -> None:
     assert set(equations.EQUATIONS) == set(NAMES)
 
@@ -79,15 +80,22 @@ def test_the_steps_have_as_many_parameters_as_the_model_on_every_task_it_is_made
     assert tried == len(model_facts.specs()) if name in BACKBONES else tried >= 1
 
 
-@pytest.mark.parametrize(("name", "given"), [
-    ("lstm", {"width": 24, "layers": 3}), ("gru", {"width": 24, "layers": 2}), ("rnn", {"width": 24, "layers": 2}),
-    ("transformer", {"width": 24, "layers": 3, "heads": 3, "feedforward": 2}),
-    ("universal-transformer", {"width": 24, "heads": 2, "feedforward": 3}),
-    ("ndr", {"width": 24, "heads": 6, "feedforward": 3}),
-    ("perceiver", {"width": 24, "latents": 5, "layers": 3, "feedforward": 2}),
-    ("modular", {"width": 24, "layers": 3, "feedforward": 2}),
-    ("retrieval-transformer", {"width": 24}), ("retrieval-lstm", {"width": 24}),
-], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("lstm", {"width": 24, "layers": 3}),
+        ("gru", {"width": 24, "layers": 2}),
+        ("rnn", {"width": 24, "layers": 2}),
+        ("transformer", {"width": 24, "layers": 3, "heads": 3, "feedforward": 2}),
+        ("universal-transformer", {"width": 24, "heads": 2, "feedforward": 3}),
+        ("ndr", {"width": 24, "heads": 6, "feedforward": 3}),
+        ("perceiver", {"width": 24, "latents": 5, "layers": 3, "feedforward": 2}),
+        ("modular", {"width": 24, "layers": 3, "feedforward": 2}),
+        ("retrieval-transformer", {"width": 24}),
+        ("retrieval-lstm", {"width": 24}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_and_at_other_sizes(name: str, given: dict[str, int]) -> None:
     """So that no letter passes for another that has the same value by default."""
     own, spec = equations.EQUATIONS[name], task("retrieval/T6").spec
@@ -112,6 +120,7 @@ def test_equations_are_well_formed() -> None:
 
 # Pages of models
 
+
 def test_every_registered_model_has_a_page(pages: Pages) -> None:
     assert set(pages) == {"models/index.md", *(f"models/{entry.name}.md" for entry in MODELS)}
 
@@ -123,8 +132,11 @@ def test_the_counts_on_the_page_are_those_of_the_module(pages: Pages, name: str)
     assert f"<b>{digits(total)}</b>" in page  # of the equations
     rows = re.findall(r"^\| ([\w/, -]+) \| ([\d\u202f]+) \| (\S+ \S+) \| (.*) \|$", page, re.MULTILINE)
     said = {tasks.split(", ")[0]: count for tasks, count, _, _ in rows}
-    built = {names[0]: digits(parameter_count(made)) for spec, names in model_facts.specs().items()
-             if (made := model_facts.module(name, spec)) is not None}
+    built = {
+        names[0]: digits(parameter_count(made))
+        for spec, names in model_facts.specs().items()
+        if (made := model_facts.module(name, spec)) is not None
+    }
     assert said == built and digits(total) in said.values()
     assert {each for _, _, each, _ in rows} == {"123.5 kFLOP"}
     for count in built.values():
@@ -177,6 +189,7 @@ def test_the_paper_s_printed_counts() -> None:
 
 # Pages of studies
 
+
 def test_every_study_has_a_page(of_studies: Pages) -> None:
     assert set(of_studies) == {"studies/index.md", "results/index.md", *(f"studies/{one.name}.md" for one in STUDIES)}
 
@@ -217,9 +230,14 @@ def test_every_page_of_results_is_linked_from_its_study_and_from_the_overview(of
 
 # All
 
+
 def test_links_lead_somewhere(pages: Pages, of_studies: Pages) -> None:
-    known = {*pages, *of_studies, *(f"tasks/{entry.name}.md" for entry in TASKS),
-             *(f"differences/{family}.md" for family in ("rules", "ctl", "gcog", "retrieval"))}
+    known = {
+        *pages,
+        *of_studies,
+        *(f"tasks/{entry.name}.md" for entry in TASKS),
+        *(f"differences/{family}.md" for family in ("rules", "ctl", "gcog", "retrieval")),
+    }
     for path, text in {**pages, **of_studies}.items():
         for target in re.findall(r"\]\(([^)#:]+)\)", text):
             place = normpath(join(dirname(path), target))
@@ -228,10 +246,16 @@ def test_links_lead_somewhere(pages: Pages, of_studies: Pages) -> None:
 
 def test_commands_exist(pages: Pages, of_studies: Pages) -> None:
     """One of each form: those of other models and studies differ in the name alone."""
-    scripts = [script for text in {**pages, **of_studies}.values()
-               for script in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
-    forms = {tuple(word for word in line.split()[:2] + re.findall(r"--\w+", line)): line
-             for script in scripts for line in script.splitlines()}
+    scripts = [
+        script
+        for text in {**pages, **of_studies}.values()
+        for script in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    ]
+    forms = {
+        tuple(word for word in line.split()[:2] + re.findall(r"--\w+", line)): line
+        for script in scripts
+        for line in script.splitlines()
+    }
     assert {form[1] for form in forms} == {"train", "plan", "run", "results", "claims", "report"}
     for line in forms.values():
         check_shell(line)

@@ -41,11 +41,15 @@ def book(*sources: str) -> str:
 
 @pytest.mark.slow
 def test_outputs_are_shown_and_a_failing_cell_is_an_error() -> None:
-    ran = notebook_pages.executed("some", book(
-        "import sys\nprint(sys.executable)\nprint('as' + 'ide', file=sys.stderr)",
-        "import pandas as pd\npd.DataFrame({'a': [1]})",
-        "from IPython.display import SVG\nSVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>')",
-        "import altair as alt\nalt.Chart(pd.DataFrame({'a': [1]})).mark_point().encode(x='a')"))
+    ran = notebook_pages.executed(
+        "some",
+        book(
+            "import sys\nprint(sys.executable)\nprint('as' + 'ide', file=sys.stderr)",
+            "import pandas as pd\npd.DataFrame({'a': [1]})",
+            "from IPython.display import SVG\nSVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>')",
+            "import altair as alt\nalt.Chart(pd.DataFrame({'a': [1]})).mark_point().encode(x='a')",
+        ),
+    )
     page, *pictures = notebook_pages.shown("some", ran)
     assert f"```text\n{sys.executable}\n```" in page.content and "aside" not in page.content
     assert "<table>" in page.content and "<style" not in page.content

@@ -25,16 +25,49 @@ from unseen.tasks import TASKS
 FAMILIES = ("rules", "ctl", "gcog", "retrieval")
 REFERENCE = ("index", "python", "commands", "tasks", "models", "metrics", "studies", "plugins")
 PROMISED = [
-    "index", "tutorial", "your-model", "plugins", "export", "metrics", "statistics", "studies", "claims", "exam",
-    "reports", "tuning", "tracking", "clusters", "cite", "development", "benchmarks",
-    "tasks/index", *(f"tasks/{entry.name}" for entry in TASKS if entry.target.startswith("unseen.")),
-    "models/index", *(f"models/{entry.name}" for entry in MODELS if entry.target.startswith("unseen.")),
-    "studies/index", *(f"studies/{entry.name}" for entry in STUDIES),
-    "differences/index", *(f"differences/{family}" for family in FAMILIES),
-    "notebooks/index", "notebooks/first-look", "notebooks/your-model",
-    *(f"reference/{name}" for name in REFERENCE)]
-LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src",
-          "embed": "src", "object": "data", "image": "href", "use": "href", "link": "href"}
+    "index",
+    "tutorial",
+    "your-model",
+    "plugins",
+    "export",
+    "metrics",
+    "statistics",
+    "studies",
+    "claims",
+    "exam",
+    "reports",
+    "tuning",
+    "tracking",
+    "clusters",
+    "cite",
+    "development",
+    "benchmarks",
+    "tasks/index",
+    *(f"tasks/{entry.name}" for entry in TASKS if entry.target.startswith("unseen.")),
+    "models/index",
+    *(f"models/{entry.name}" for entry in MODELS if entry.target.startswith("unseen.")),
+    "studies/index",
+    *(f"studies/{entry.name}" for entry in STUDIES),
+    "differences/index",
+    *(f"differences/{family}" for family in FAMILIES),
+    "notebooks/index",
+    "notebooks/first-look",
+    "notebooks/your-model",
+    *(f"reference/{name}" for name in REFERENCE),
+]
+LOADED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "image": "href",
+    "use": "href",
+    "link": "href",
+}
 """What a browser fetches when it opens a page: tag and attribute."""
 
 INSIDE = re.compile(r"(?:url\(['\"]?|@import ['\"]|xlink:href=['\"])((?:https?:)?//[^)'\"]+)")
@@ -89,8 +122,13 @@ def own(thing: object) -> bool:
 
 def build(folder: Path) -> None:
     """`make docs`, elsewhere."""
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)], cwd=ROOT,
-                          capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-6000:]
     assert [line for line in said.splitlines() if re.search(r"WARN|ERROR|Traceback", line)] == []

@@ -108,9 +108,12 @@ def test_a_page_shows_a_sound_picture_of_each_condition(pages: Pages, name: str)
 
 
 def test_links_lead_somewhere(pages: Pages) -> None:
-    known = {*pages, *(f"models/{entry.name}.md" for entry in MODELS),
-             *(f"studies/{entry.name}.md" for entry in STUDIES),
-             *(f"differences/{family}.md" for family in ("rules", "ctl", "gcog", "retrieval"))}
+    known = {
+        *pages,
+        *(f"models/{entry.name}.md" for entry in MODELS),
+        *(f"studies/{entry.name}.md" for entry in STUDIES),
+        *(f"differences/{family}.md" for family in ("rules", "ctl", "gcog", "retrieval")),
+    }
     for path, page in pages.items():
         for target in targets(path, page) if path.endswith(".md") else ():
             assert target in known or (DOCS / target).is_file(), f"{path} points to {target}"
@@ -129,14 +132,18 @@ def test_commands_and_code_of_a_page_work(pages: Pages, name: str) -> None:
     assert printed.getvalue().startswith(name)
 
 
-@pytest.mark.parametrize(("name", "studies", "models"), [
-    ("rules/mha", ["rules-main", "rules-confounds"], ["rules-mha"]),
-    ("retrieval/T7", ["retrieval-table2", "retrieval-lengths"], ["retrieval-transformer", "retrieval-lstm"]),
-    ("ctl/S", ["ctl-grid"], ["ctl-bilstm", "ctl-transformer", "ctl-ndr"]),
-    ("ctl/graph", [], ["ctl-bilstm", "ctl-transformer", "ctl-ndr"]),
-])
-def test_a_page_leads_to_the_studies_and_models_of_its_task(pages: Pages, name: str, studies: list[str],
-                                                           models: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "studies", "models"),
+    [
+        ("rules/mha", ["rules-main", "rules-confounds"], ["rules-mha"]),
+        ("retrieval/T7", ["retrieval-table2", "retrieval-lengths"], ["retrieval-transformer", "retrieval-lstm"]),
+        ("ctl/S", ["ctl-grid"], ["ctl-bilstm", "ctl-transformer", "ctl-ndr"]),
+        ("ctl/graph", [], ["ctl-bilstm", "ctl-transformer", "ctl-ndr"]),
+    ],
+)
+def test_a_page_leads_to_the_studies_and_models_of_its_task(
+    pages: Pages, name: str, studies: list[str], models: list[str]
+) -> None:
     linked = targets(f"tasks/{name}.md", pages[f"tasks/{name}.md"])
     assert [path for path in linked if path.startswith("studies/")] == [f"studies/{one}.md" for one in studies]
     own = [path for path in linked if path.startswith(f"models/{name.partition('/')[0]}-")]

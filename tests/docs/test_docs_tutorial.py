@@ -16,8 +16,12 @@ PAGE = ROOT / "docs" / "tutorial.md"
 def accuracies(folder: Path, condition: str = "ood/single") -> pd.DataFrame:
     """Of the best weights, over all examples, a row per run."""
     records = unseen.results(folder)
-    return records[(records.condition == condition) & (records.selection == "best") & (records.metric == "accuracy")
-                   & (records.factor == "")]
+    return records[
+        (records.condition == condition)
+        & (records.selection == "best")
+        & (records.metric == "accuracy")
+        & (records.factor == "")
+    ]
 
 
 def test_nothing_is_left_out() -> None:

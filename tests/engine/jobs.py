@@ -29,8 +29,9 @@ MODELS = {
 }
 
 
-def job(seeds: Sequence[int], model: str = "transformer full", dtype: torch.dtype = torch.float32,
-             **given: object) -> Job:
+def job(
+    seeds: Sequence[int], model: str = "transformer full", dtype: torch.dtype = torch.float32, **given: object
+) -> Job:
     """A job of these seeds; `given` replaces options of the recipe."""
     used = recipe(**{"steps": 60, "batch": 10, "validate_every": 20, "validation_examples": 100, **given})
     name, chosen = MODELS[model]

@@ -68,8 +68,9 @@ def test_one_pass_over_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_for: list[tuple[str, ...]] = []
     real = Stack.predict
 
-    def counted(self: Stack, inputs: dict[str, Tensor], wanted: Sequence[str] = (),
-                **given: bool) -> tuple[Tensor, dict[str, Tensor]]:
+    def counted(
+        self: Stack, inputs: dict[str, Tensor], wanted: Sequence[str] = (), **given: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         asked_for.append(tuple(wanted))
         return real(self, inputs, wanted, **given)
 
@@ -125,8 +126,11 @@ def test_positions_are_kept_one_by_one() -> None:
     measures = evaluate(stack_of(found, [1]), found, asked("R2"))[0]
     by_position = [m for m in measures if m.metric == "R2/accuracy"]
     assert [(m.factor, m.level) for m in by_position] == [("position", str(k)) for k in range(5)]
-    whole = next(m for m in measures if (m.condition, m.factor, m.level, m.metric)
-                 == ("ood/single", "scenario", "yes", "accuracy"))
+    whole = next(
+        m
+        for m in measures
+        if (m.condition, m.factor, m.level, m.metric) == ("ood/single", "scenario", "yes", "accuracy")
+    )
     assert sum(m.n for m in by_position) == whole.n
     assert sum(m.value * m.n for m in by_position) == pytest.approx(whole.value * whole.n)
 
@@ -165,7 +169,8 @@ def test_what_is_missing_is_said() -> None:
     assert left_out(whole, found, asked("R1", "R2", "R8", "R9")) == left_out(whole, found, asked()) == []
     assert left_out(whole, found, asked("R7", "R1", conditions=("iid",))) == [
         "R1 left out: the evaluation does not cover ood/single",
-        "R7 left out: it is about retrieval/T5, retrieval/T6, retrieval/T7"]
+        "R7 left out: it is about retrieval/T5, retrieval/T6, retrieval/T7",
+    ]
     assert {m.metric for m in evaluate(whole, found, asked("R7", "R1", conditions=("iid",)))[0]} == {"loss", "accuracy"}
 
 

@@ -26,11 +26,11 @@ CTL = unseen.task("ctl/A", symbols=4, functions=8, max_length=3, train_size=150,
 RNN = unseen.task("rules/rnn", rules=2, dimension=4)
 
 
-def fit(model: str | type[nn.Module], task: Task, used: Recipe | None = None,
-        evaluation: unseen.Evaluation | None = None) -> list[str]:
+def fit(
+    model: str | type[nn.Module], task: Task, used: Recipe | None = None, evaluation: unseen.Evaluation | None = None
+) -> list[str]:
     chosen = unseen.model(model)
-    return check_fit(lambda: unseen.build(chosen, task.spec), task, used or recipe(),
-                     evaluation or unseen.Evaluation())
+    return check_fit(lambda: unseen.build(chosen, task.spec), task, used or recipe(), evaluation or unseen.Evaluation())
 
 
 class Sum(nn.Module):
@@ -87,7 +87,7 @@ class Nothing(Sum):
 
 class NotANumber(Sum):
     def forward(self, inputs: Inputs) -> Tensor:
-        return super().forward(inputs) / torch.zeros(())  * 0
+        return super().forward(inputs) / torch.zeros(()) * 0
 
 
 class Lacking(Sum):
@@ -213,7 +213,7 @@ class InTraining(Sum):
 
 WRONG: dict[type[nn.Module], str] = {
     Flat: r"Flat on retrieval/T1, condition train: the model's prediction has shape \(4,\); expected one tensor of "
-          r"logits, float32 \(4, 1\) \(add the last dimension",
+    r"logits, float32 \(4, 1\) \(add the last dimension",
     Squeezed: r"has shape \(1,\); expected one tensor of logits, float32 \(1, 1\)",
     Double: r"is of type float64; expected one tensor of logits, float32 \(4, 1\)",
     Whole: "is of type int64; expected one tensor of logits",
@@ -249,9 +249,28 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_written(kind: t
     assert not (tmp_path / "r").exists()
 
 
-@pytest.mark.parametrize("kind", [Flat, Squeezed, Double, Whole, Pair, Named, Nothing, NotANumber, Lacking, Unpacking,
-                                  Crashing, TimeFirst, Backwards, Centred, Random, Demanding],
-                         ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Flat,
+        Squeezed,
+        Double,
+        Whole,
+        Pair,
+        Named,
+        Nothing,
+        NotANumber,
+        Lacking,
+        Unpacking,
+        Crashing,
+        TimeFirst,
+        Backwards,
+        Centred,
+        Random,
+        Demanding,
+    ],
+    ids=lambda kind: kind.__name__,
+)
 def test_a_trained_module_that_does_not_fit_is_refused(kind: type[nn.Module]) -> None:
     with pytest.raises(UsageError, match=WRONG[kind].replace("condition train", "condition iid")):
         unseen.evaluate(kind(T1.spec), T1, examples=50)
@@ -311,8 +330,11 @@ class Placed(nn.Module):
 def test_sequences_longer_than_a_model_can_take_are_met_at_once(tmp_path: Path) -> None:
     longer = [name for name in RNN.conditions if "length" in name]
     assert longer
-    with pytest.raises(UsageError, match=r"Placed on rules/rnn, condition ood/length=\d+.*: IndexError: index out of "
-                                         r"range.*\(tokens has \d+ places here, 10 in the spec\)"):
+    with pytest.raises(
+        UsageError,
+        match=r"Placed on rules/rnn, condition ood/length=\d+.*: IndexError: index out of "
+        r"range.*\(tokens has \d+ places here, 10 in the spec\)",
+    ):
         unseen.train(RNN, Placed, seeds=1, out=tmp_path / "r", progress="none")
     with pytest.raises(UsageError, match=r"condition ood/length=\d+.*: positions 'learned' know 10 places"):
         unseen.train(RNN, unseen.model("transformer", width=8, positions="learned"), seeds=1, out=tmp_path / "r")
@@ -363,15 +385,26 @@ class Idle(Sum):
 
 
 def test_what_is_odd_is_said_and_noted() -> None:
-    said = ["2 of 8 parameters get no gradient: unused.weight, unused.bias",
-            "batch normalisation: in training the answer to an example depends on its batch"]
+    said = [
+        "2 of 8 parameters get no gradient: unused.weight, unused.bias",
+        "batch normalisation: in training the answer to an example depends on its batch",
+    ]
     assert fit(Idle, T1) == said
     assert fit(Sum, T1) == []
     with pytest.raises(UsageError, match="in training: ValueError: Expected more than 1 value per channel"):
         fit(Idle, T1, recipe(batch=1))
     with pytest.warns(UserWarning) as caught:
-        runs = unseen.train(T1, Idle, seeds=2, steps=4, batch=10, validate_every=2, validation_examples=20,
-                            evaluation=unseen.Evaluation(examples=50), progress="none")
+        runs = unseen.train(
+            T1,
+            Idle,
+            seeds=2,
+            steps=4,
+            batch=10,
+            validate_every=2,
+            validation_examples=20,
+            evaluation=unseen.Evaluation(examples=50),
+            progress="none",
+        )
     warned = [str(w.message) for w in caught]
     assert [text for text in warned if "test_fit:Idle" in text] == [f"test_fit:Idle: {s}" for s in said]
     assert all(set(said) <= set(note.split("; ")) for note in runs.cells.note)
@@ -386,8 +419,10 @@ class Keeping(Sum):
 def test_an_analysis_without_its_trace_is_refused_by_name(tmp_path: Path) -> None:
     asked = unseen.Evaluation(examples=50, analyses=("R1", "R2"))
     small: dict[str, Any] = {"seeds": 1, "steps": 2, "batch": 10, "validation_examples": 20, "progress": "none"}
-    said = r"the analysis R1 reads the trace decoder\.attention, which Sum does not keep\. Keep it by " \
-           r"tape\.keep\('decoder\.attention', …\) in forward\(inputs, tape\)"
+    said = (
+        r"the analysis R1 reads the trace decoder\.attention, which Sum does not keep\. Keep it by "
+        r"tape\.keep\('decoder\.attention', …\) in forward\(inputs, tape\)"
+    )
     with pytest.raises(UsageError, match=said):
         unseen.train(T1, Sum, evaluation=asked, out=tmp_path / "r", **small)
     assert not (tmp_path / "r").exists()

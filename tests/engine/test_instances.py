@@ -56,8 +56,14 @@ def test_curves_begin_with_the_untrained_models_and_select_nothing_there() -> No
 
 
 def cell(number: int, **given: object) -> Cell:
-    return Cell(instance(number, **given), options("rules-mlp", width=4, gating="truth"), RECIPE,
-                Evaluation(examples=500, analyses=("specialization",), activation_examples=300), number, number)
+    return Cell(
+        instance(number, **given),
+        options("rules-mlp", width=4, gating="truth"),
+        RECIPE,
+        Evaluation(examples=500, analyses=("specialization",), activation_examples=300),
+        number,
+        number,
+    )
 
 
 def measured(cells: list[Cell]) -> dict[str, list[Measure]]:

@@ -28,6 +28,8 @@ print(held() - before)
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told to keep memory")
 def test_what_is_freed_stays_with_the_process():
     """350 MB, given back at once unless they are kept."""
-    held = {way: int(subprocess.run([sys.executable, "-c", HELD, way], capture_output=True, text=True,
-                                    check=True).stdout) for way in ("give back", "keep")}
+    held = {
+        way: int(subprocess.run([sys.executable, "-c", HELD, way], capture_output=True, text=True, check=True).stdout)
+        for way in ("give back", "keep")
+    }
     assert held["keep"] > 300 and held["give back"] < 50

@@ -61,7 +61,8 @@ def test_nothing_else_changes(of: Task) -> None:
     known, unknown = evaluate(stack, of, ASKED, Origin((5, 9), nobody)), evaluate(stack, of, ASKED)
     for with_origin, without in zip(known, unknown, strict=True):
         assert repr([m for m in with_origin if m.condition == "iid"]) == repr(
-            [m for m in without if m.condition == "iid"])
+            [m for m in without if m.condition == "iid"]
+        )
     size = of.size("train") or ASKED.examples
     shared = of.sample("train", size, data_seed="test")
     for rows, logits in zip(unknown, predictions(stack, shared, of.spec)["prediction"], strict=True):
@@ -110,8 +111,10 @@ def finished(cells: Sequence[Cell], at_once: bool = True) -> Outcome:
 def test_a_run_is_evaluated_on_its_own_instance_and_data() -> None:
     """Runs on three instances of a task, with data seeds of their own, in one stack; the same after any checkpoint."""
     model = options("rules-mlp", width=4)
-    cells = [Cell(task("rules/mlp", rules=3, task_seed=instance), model, RECIPE, ASKED, seed, data)
-             for instance, seed, data in ((0, 0, 7), (1, 1, 7), (0, 2, 8))]
+    cells = [
+        Cell(task("rules/mlp", rules=3, task_seed=instance), model, RECIPE, ASKED, seed, data)
+        for instance, seed, data in ((0, 0, 7), (1, 1, 7), (0, 2, 8))
+    ]
     whole, parts = finished(cells).finished, finished(cells, at_once=False).finished
     assert whole is not None and parts is not None
     for cell in cells:

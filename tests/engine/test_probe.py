@@ -40,7 +40,8 @@ class Machine:
 
 @pytest.mark.parametrize(("per_step", "per_member", "best"), [(10.0, 1.0, 20), (0.0, 1.0, 1), (0.1, 1.0, 5)])
 def test_the_size_with_the_least_time_per_member_is_best(
-        monkeypatch: pytest.MonkeyPatch, per_step: float, per_member: float, best: int) -> None:
+    monkeypatch: pytest.MonkeyPatch, per_step: float, per_member: float, best: int
+) -> None:
     Machine(monkeypatch, per_step, per_member)
     times = {size: pace.step for size, pace in time_sizes(job([0]), sizes(30)).items()}
     assert times == pytest.approx({size: per_step / size + per_member for size in (1, 5, 10, 20)})

@@ -74,8 +74,10 @@ def by_function(of: Lookup, labels: np.ndarray) -> np.ndarray:
 
 def analysed(of: Lookup, *modules: nn.Module) -> list[dict[tuple[str, str, str], Measure]]:
     rows = evaluate(Stack(list(modules)), of, ASKED)
-    return [{(m.metric.removeprefix("representation/"), m.factor, m.level): m for m in one if "/" in m.metric}
-            for one in rows]
+    return [
+        {(m.metric.removeprefix("representation/"), m.factor, m.level): m for m in one if "/" in m.metric}
+        for one in rows
+    ]
 
 
 def test_states_of_the_group_and_states_of_the_outcome() -> None:
@@ -84,13 +86,16 @@ def test_states_of_the_group_and_states_of_the_outcome() -> None:
     outcome = np.eye(4)[world.tables]
     grouped, blind = analysed(of, Planted(of, by_function(of, world.group_of)), Planted(of, outcome))
     for factor, level in (("", ""), *(("symbol", s) for s in world.symbols)):
-        values = {name: grouped[name, factor, level].value for name in (
-            "within", "across", "gap", "silhouette", "clusters", "agreement")}
+        values = {
+            name: grouped[name, factor, level].value
+            for name in ("within", "across", "gap", "silhouette", "clusters", "agreement")
+        }
         assert values == {"within": 1, "across": 0, "gap": 1, "silhouette": 1, "clusters": 2, "agreement": 1}
         # Of the C(8, 4) = 70 labelings two have this gap.
         assert grouped["gap_p", factor, level].value == pytest.approx(2 / 70)
-        values = {name: blind[name, factor, level].value for name in ("gap", "gap_p", "silhouette", "clusters",
-                                                                      "agreement")}
+        values = {
+            name: blind[name, factor, level].value for name in ("gap", "gap_p", "silhouette", "clusters", "agreement")
+        }
         assert values == pytest.approx({"gap": 0, "gap_p": 1, "silhouette": 0, "clusters": 1, "agreement": 0})
     assert {grouped[key].condition for key in grouped if key[0] == "gap"} == {"probe/singles"}
     assert grouped["gap", "symbol", "0"].n == 8 and grouped["gap", "", ""].n == 32
@@ -119,9 +124,12 @@ def brute_compatibility(of: Lookup, faults: np.ndarray) -> dict[tuple[str, str],
         # The planted states are those of groups: the clusters at a symbol are the groups that can return it, in order.
         able = dict.fromkeys(int(world.group_of[f]) for f in range(len(world.names)) if middle in world.tables[f])
         cluster = f"{list(able).index(int(world.group_of[f1]))}→{groups[world.group_of[f2]]}"
-        for key in (("", ""), ("transition", transition),
-                    ("transition,symbol", f"{transition},{world.symbols[middle]}"),
-                    ("cluster,symbol", f"{cluster},{world.symbols[middle]}")):
+        for key in (
+            ("", ""),
+            ("transition", transition),
+            ("transition,symbol", f"{transition},{world.symbols[middle]}"),
+            ("cluster,symbol", f"{cluster},{world.symbols[middle]}"),
+        ):
             right.setdefault(key, []).append(float(not faults[f1, f2, middle]))
     return {key: float(np.mean(values)) for key, values in right.items()}
 
@@ -224,11 +232,15 @@ def test_states_of_zero_have_no_direction() -> None:
     assert ("gap", "", "") not in found and found["compatibility", "", ""].value == 1
 
 
-@pytest.mark.parametrize(("name", "given"), [
-    ("ctl/A", {}), ("ctl/R", {"groups": 3, "functions": 9}),
-    ("ctl/S", {"functions": 12, "bridge": 4, "shared": 1, "max_length": 4}),
-    ("ctl/A", {"groups": 3, "functions": 9, "test_skips": (2,)}),
-])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("ctl/A", {}),
+        ("ctl/R", {"groups": 3, "functions": 9}),
+        ("ctl/S", {"functions": 12, "bridge": 4, "shared": 1, "max_length": 4}),
+        ("ctl/A", {"groups": 3, "functions": 9, "test_skips": (2,)}),
+    ],
+)
 def test_real_models_of_all_variants(name: str, given: dict[str, Any]) -> None:
     """Alone and stacked the same to the last bit, and nothing else changes."""
     of = made(name, **given)
@@ -238,11 +250,16 @@ def test_real_models_of_all_variants(name: str, given: dict[str, Any]) -> None:
     plain = evaluate(Stack(built), of, Evaluation(conditions=("iid",), examples=40))
     assert repr([m for m in together[0] if "representation" not in m.metric]) == repr(plain[0])
     found = {(m.metric, m.factor) for m in together[0]}
-    assert {("representation/gap_p", ""), ("representation/gap_p", "symbol"), ("representation/cluster_gain", ""),
-            ("representation/compatibility", "transition,symbol")} <= found
+    assert {
+        ("representation/gap_p", ""),
+        ("representation/gap_p", "symbol"),
+        ("representation/cluster_gain", ""),
+        ("representation/compatibility", "transition,symbol"),
+    } <= found
     assert left_out(Stack(built), of, ASKED) == []
-    transitions = {m.level for m in together[0] if (m.metric, m.factor) == ("representation/compatibility",
-                                                                          "transition")}
+    transitions = {
+        m.level for m in together[0] if (m.metric, m.factor) == ("representation/compatibility", "transition")
+    }
     assert transitions == set(of.sample("probe/pairs", of.size("probe/pairs") or 0).factors["transition"])
 
 
@@ -270,7 +287,8 @@ def test_what_is_missing_is_said() -> None:
     assert left_out(seen, other, ASKED) == [said + "it is about tasks with tables of functions (ctl)"]
     alone = made("ctl/R", functions=3, groups=3, train_size=30, iid_size=5, on_shortage="take_all")
     assert left_out(Stack([Planted(alone, by_function(alone, np.arange(3)))]), alone, ASKED) == [
-        said + "it compares functions within and across groups, and there are none of one kind"]
+        said + "it compares functions within and across groups, and there are none of one kind"
+    ]
 
 
 def test_the_table_of_analyses_and_the_names_agree() -> None:

@@ -52,8 +52,12 @@ def test_other_tasks_have_one_kind() -> None:
 
 
 def test_the_recipes_of_the_paper_see_as_many_samples() -> None:
-    seen = {"distractor": 53_980_000, "systematic-operators": 47_980_000, "systematic-trees": 53_980_000,
-            "productive": 59_980_000}
+    seen = {
+        "distractor": 53_980_000,
+        "systematic-operators": 47_980_000,
+        "systematic-trees": 53_980_000,
+        "productive": 59_980_000,
+    }
     for name, samples in seen.items():
         used, deep = published(f"gcog/{name}", "gcog-perceiver"), published(f"gcog/{name}", "gcog-bert")
         assert used == recipe(f"gcog-{name}-paper") and deep == recipe("gcog-bert-paper")

@@ -26,8 +26,12 @@ from unseen.studies.study import Study
 from unseen.tasks import task
 from unseen.tasks.base import Array, Task
 
-SMALL: dict[str, Any] = {"grid": (5, 5), "distractors": (1, 3), "ood_distractors": (4, 6),
-                         "features": (("shape", tuple("abcdef")), ("color", ("red", "green", "blue", "yellow")))}
+SMALL: dict[str, Any] = {
+    "grid": (5, 5),
+    "distractors": (1, 3),
+    "ood_distractors": (4, 6),
+    "features": (("shape", tuple("abcdef")), ("color", ("red", "green", "blue", "yellow"))),
+}
 MOST = "ood/distractors=6-16"
 ASKED = Evaluation(conditions=("iid",), examples=20, analyses=("similarity",))
 SIDES = ("stimulus", "target")
@@ -82,8 +86,11 @@ def plain_sides(of: Task) -> dict[str, Array]:
     for i in range(800):
         for thing in of.view(shown, i).things:  # type: ignore[attr-defined]
             shape, color = thing.values
-            stimuli[i, thing.x * rows + thing.y] = (features["color"].index(color) + 1,
-                                                    features["shape"].index(shape) + 1, 0)
+            stimuli[i, thing.x * rows + thing.y] = (
+                features["color"].index(color) + 1,
+                features["shape"].index(shape) + 1,
+                0,
+            )
     targets = np.zeros((800, 2 + columns * rows + sum(map(len, features.values()))))
     for i, answer in enumerate(shown.targets):
         targets[i, answer] = 1
@@ -134,8 +141,9 @@ def test_every_measure_against_a_plain_way() -> None:
     left, y = [], plain_cosines(plain_sides(of)["target"])
     for fold in range(10):  # samples 0 … 79 left out, then 80 … 159, …
         rest = np.ix_(*[[i for i in range(800) if i // 80 != fold]] * 2)
-        left.append((procrustes(matrices["before"][rest], y[rest])
-                     - procrustes(matrices["after"][rest], y[rest])) * 800 / 720)
+        left.append(
+            (procrustes(matrices["before"][rest], y[rest]) - procrustes(matrices["after"][rest], y[rest])) * 800 / 720
+        )
     error = math.sqrt(9 / 10 * sum((one - sum(left) / 10) ** 2 for one in left))
     assert found["target_alignment"].standard_error == pytest.approx(error, rel=1e-3) and error > 0
 
@@ -159,8 +167,14 @@ def test_states_like_the_stimuli_or_the_targets_are_at_no_distance() -> None:
     of = made()
     for side, vectors in plain_sides(of).items():
         drawn = np.random.default_rng(0).normal(size=vectors.shape)
-        found = values(evaluate(Stack([Planted(of, 3 * vectors)]), of, ASKED,
-                                Origin([0], lambda drawn=drawn: Stack([Planted(of, drawn)])))[0])
+        found = values(
+            evaluate(
+                Stack([Planted(of, 3 * vectors)]),
+                of,
+                ASKED,
+                Origin([0], lambda drawn=drawn: Stack([Planted(of, drawn)])),
+            )[0]
+        )
         assert found[f"{side}_distance_after"].value == pytest.approx(0, abs=1e-2)
         assert found[f"{side}_alignment"].value == pytest.approx(found[f"{side}_distance_before"].value, abs=1e-2)
         assert found[f"{side}_cka_after"].value == pytest.approx(1) == found[f"{side}_rsa_after"].value
@@ -175,8 +189,12 @@ def test_states_without_a_direction_are_like_nothing() -> None:
     dead[::7] = 0
     broken[::7, 3] = np.nan
     broken[7, 3] = np.inf
-    rows = evaluate(Stack([Planted(of, dead), Planted(of, broken)]), of, ASKED,
-                    Origin([0, 0], lambda: Stack([Planted(of, whole)] * 2)))
+    rows = evaluate(
+        Stack([Planted(of, dead), Planted(of, broken)]),
+        of,
+        ASKED,
+        Origin([0, 0], lambda: Stack([Planted(of, whole)] * 2)),
+    )
     one, other = map(values, rows)
     assert {k: m.value for k, m in one.items()} == {k: m.value for k, m in other.items()}
     cosines = plain_cosines(dead.astype(np.float32).astype(np.float64))
@@ -187,18 +205,31 @@ def test_states_without_a_direction_are_like_nothing() -> None:
 
 def test_a_model_that_says_nothing_at_all() -> None:
     of = made()
-    found = values(evaluate(Stack([Planted(of, np.zeros((800, 5)))]), of, ASKED,
-                            Origin([0], lambda: Stack([Planted(of, np.ones((800, 5)))])))[0])
+    found = values(
+        evaluate(
+            Stack([Planted(of, np.zeros((800, 5)))]),
+            of,
+            ASKED,
+            Origin([0], lambda: Stack([Planted(of, np.ones((800, 5)))])),
+        )[0]
+    )
     for side, target in plain_sides(of).items():
         assert found[f"{side}_distance_after"].value == pytest.approx(np.linalg.norm(plain_cosines(target)))
-        assert all(math.isnan(found[f"{side}_{name}_{stage}"].value)
-                   for name in ("cka", "rsa") for stage in ("before", "after"))
+        assert all(
+            math.isnan(found[f"{side}_{name}_{stage}"].value)
+            for name in ("cka", "rsa")
+            for stage in ("before", "after")
+        )
 
 
 def test_alone_and_stacked_the_same_to_the_last_bit() -> None:
     of = made()
-    together = evaluate(Stack([nudged(rnn(of, s)) for s in (0, 1, 2)]), of, ASKED,
-                        Origin([0, 0, 0], lambda: Stack([rnn(of, s) for s in (0, 1, 2)])))
+    together = evaluate(
+        Stack([nudged(rnn(of, s)) for s in (0, 1, 2)]),
+        of,
+        ASKED,
+        Origin([0, 0, 0], lambda: Stack([rnn(of, s) for s in (0, 1, 2)])),
+    )
     for seed in (0, 1, 2):
         alone = evaluate(Stack([nudged(rnn(of, seed))]), of, ASKED, Origin([0], lambda s=seed: Stack([rnn(of, s)])))
         assert repr(alone[0]) == repr(together[seed])
@@ -211,8 +242,10 @@ def test_alone_and_stacked_the_same_to_the_last_bit() -> None:
 @pytest.mark.parametrize("coding", ["onehot", "embedding"])
 def test_stimuli_are_coded_by_integers_whatever_a_model_reads(coding: str) -> None:
     """The control knows nothing of the model: it is the same number for all codings."""
-    found = [values(evaluate(Stack([rnn(of, 0)]), of, ASKED, Origin([0], lambda of=of: Stack([rnn(of, 0)])))[0])
-             for of in (made(), made(coding=coding))]
+    found = [
+        values(evaluate(Stack([rnn(of, 0)]), of, ASKED, Origin([0], lambda of=of: Stack([rnn(of, 0)])))[0])
+        for of in (made(), made(coding=coding))
+    ]
     for name in ("stimulus_distance_random", "stimulus_cka_random", "target_rsa_random"):
         assert found[0][name].value == found[1][name].value
     assert found[0]["stimulus_distance_after"].value != found[1]["stimulus_distance_after"].value
@@ -226,7 +259,8 @@ def test_what_is_missing_is_said() -> None:
     assert not values(evaluate(Stack([rnn(of, 0)]), of, ASKED)[0])
     near = made(ood_distractors=())
     assert left_out(Stack([rnn(near, 0)]), near, ASKED, origin) == [
-        said + "the task has no condition with more distractors (ood_distractors)"]
+        said + "the task has no condition with more distractors (ood_distractors)"
+    ]
     other = task("gcog/systematic-operators", grid=(5, 5))
     assert left_out(Stack([rnn(other, 0)]), other, ASKED, origin) == [said + "it is about gcog/distractor"]
     assert [examples_drawn(each, ASKED) for each in (of, near, other)] == [20 + 2 * 800, 20, 20]
@@ -249,18 +283,25 @@ RECIPE = {"steps": 30, "batch": 32, "learning_rate": 1e-2, "validate_every": 15,
 
 
 def study(**recipe: Any) -> Study:
-    grid = Grid(axes={"model": {"gcog-rnn": {"model": {"name": "gcog-rnn", "width": 16}}}},
-                base={"task": {"name": "gcog/distractor", **SMALL}, "recipe": {**RECIPE, **recipe},
-                      "evaluation": {"conditions": ("train", "iid"), "examples": 200, "analyses": ("similarity",)}},
-                seeds=range(2))
+    grid = Grid(
+        axes={"model": {"gcog-rnn": {"model": {"name": "gcog-rnn", "width": 16}}}},
+        base={
+            "task": {"name": "gcog/distractor", **SMALL},
+            "recipe": {**RECIPE, **recipe},
+            "evaluation": {"conditions": ("train", "iid"), "examples": 200, "analyses": ("similarity",)},
+        },
+        seeds=range(2),
+    )
     return Study("alike", 1, "Do tests train?", {"smoke": None}, lambda scale: [grid])
 
 
 def test_a_stored_run_leaves_the_rows(tmp_path: Path) -> None:
     """Together, and one by one in short slices: the same rows. They begin at the models of their own seeds."""
     ways: dict[str, dict[str, Any]] = {"together": {}, "alone": {"stack": 1, "slice_seconds": 0.01}}
-    frames = {way: unseen.run(study(), scale="smoke", out=tmp_path / way, executor="inline", progress="none", **given)
-              for way, given in ways.items()}
+    frames = {
+        way: unseen.run(study(), scale="smoke", out=tmp_path / way, executor="inline", progress="none", **given)
+        for way, given in ways.items()
+    }
     rows = frames["together"]
     assert repr(rows.to_dict("records")) == repr(frames["alone"].to_dict("records"))
     last = rows[(rows["selection"] == "last") & (rows["factor"] == "")].set_index(["seed", "condition", "metric"])
@@ -276,7 +317,12 @@ def test_a_stored_run_leaves_the_rows(tmp_path: Path) -> None:
 
 def test_a_run_that_can_not_learn_has_not_moved(tmp_path: Path) -> None:
     """A step too small to change any weight: what the study calls before is what the trainer began with."""
-    rows = unseen.run(study(optimiser="sgd", learning_rate=1e-30), scale="smoke", out=tmp_path / "still",
-                      executor="inline", progress="none")
+    rows = unseen.run(
+        study(optimiser="sgd", learning_rate=1e-30),
+        scale="smoke",
+        out=tmp_path / "still",
+        executor="inline",
+        progress="none",
+    )
     moved = rows[rows["metric"].isin([f"similarity/{side}_alignment" for side in SIDES])]
     assert len(moved) == 2 * 2 * 2 and (moved["value"] == 0).all()

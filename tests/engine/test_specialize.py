@@ -15,8 +15,9 @@ from unseen.models.build import build
 from unseen.tasks import task
 from unseen.tasks.base import Task
 
-ASKED = Evaluation(conditions=("iid",), examples=100, analyses=("specialization",), activation_examples=400,
-                   adaptation_examples=30)
+ASKED = Evaluation(
+    conditions=("iid",), examples=100, analyses=("specialization",), activation_examples=400, adaptation_examples=30
+)
 
 
 def stack(made: Task, name: str, gating: str, seeds: range = range(2)) -> Stack:
@@ -28,8 +29,9 @@ def found(made: Task, members: Stack) -> list[dict[str, float]]:
     return [{m.metric.removeprefix("specialization/"): m.value for m in one if "/" in m.metric} for one in rows]
 
 
-@pytest.mark.parametrize(("process", "gating"), [("mlp", "joint"), ("mlp", "operation"), ("mha", "operation"),
-                                                 ("rnn", "truth")])
+@pytest.mark.parametrize(
+    ("process", "gating"), [("mlp", "joint"), ("mlp", "operation"), ("mha", "operation"), ("rnn", "truth")]
+)
 def test_values_are_those_of_the_weights_in_one_piece(process: str, gating: str) -> None:
     """Where gating looks at its own token only, adaptation is linear."""
     made = task(f"rules/{process}", rules=3)

@@ -74,8 +74,9 @@ def test_odd_batches(batch: int) -> None:
 def test_members_may_differ_in_rates() -> None:
     from dataclasses import replace
 
-    slow, fast = (job([s], learning_rate=rate, clip=clip).members[0]
-                  for s, rate, clip in ((0, 1e-4, None), (1, 1e-2, 0.1)))
+    slow, fast = (
+        job([s], learning_rate=rate, clip=clip).members[0] for s, rate, clip in ((0, 1e-4, None), (1, 1e-2, 0.1))
+    )
     both = replace(job([0]), members=(slow, fast))
     together, _ = run(Trainer(both))
     for member in (slow, fast):

@@ -33,7 +33,8 @@ def test_a_resumed_run_equals_the_uninterrupted_one(model: str, stop: int) -> No
     assert begun + rest == curve
     assert all(weights(whole, f"run{s}") == weights(second, f"run{s}") for s in range(3))
     assert {k: (p.best, p.best_step) for k, p in whole.progress.items()} == {
-        k: (p.best, p.best_step) for k, p in second.progress.items()}
+        k: (p.best, p.best_step) for k, p in second.progress.items()
+    }
 
 
 def test_a_checkpoint_may_be_continued_in_other_stacks() -> None:
@@ -227,8 +228,11 @@ def test_a_prediction_of_the_wrong_shape_is_refused() -> None:
     from unseen.engine.loss import loss
     from unseen.spec import Target
 
-    for target, prediction, targets in ((Target("real"), (5,), (5, 1)), (Target("binary", 3), (5, 1), (5, 3)),
-                                        (Target("category", 4), (5, 2, 4), (5,))):
+    for target, prediction, targets in (
+        (Target("real"), (5,), (5, 1)),
+        (Target("binary", 3), (5, 1), (5, 3)),
+        (Target("category", 4), (5, 2, 4), (5,)),
+    ):
         with pytest.raises(UsageError, match="prediction has shape"):
             loss(torch.zeros(prediction), torch.zeros(targets, dtype=torch.long), target)
 

@@ -12,8 +12,14 @@ from typer.testing import CliRunner, Result
 from unseen.tasks import task
 from unseen.tasks.base import Array, Examples, Task
 
-SMALL_WORLD: dict[str, Any] = {"symbols": 4, "functions": 8, "train_size": 600, "iid_size": 50, "ood_size": 50,
-                               "max_length": 4}
+SMALL_WORLD: dict[str, Any] = {
+    "symbols": 4,
+    "functions": 8,
+    "train_size": 600,
+    "iid_size": 50,
+    "ood_size": 50,
+    "max_length": 4,
+}
 TASKS: dict[str, dict[str, Any]] = {
     "retrieval/T2": {"length": 4},
     "retrieval/T5": {"length": 5, "preset": "released"},

@@ -12,8 +12,25 @@ from program import inside, outside
 
 
 def test_export_then_the_command_it_prints(tmp_path: Path) -> None:
-    done = outside("export", "retrieval/T4", "--set", "length=5", "--condition", "iid", "--condition", "ood/single",
-                   "-n", "300", "--format", "jsonl", "--out", "my data", "--data-seed", "test", cwd=tmp_path)
+    done = outside(
+        "export",
+        "retrieval/T4",
+        "--set",
+        "length=5",
+        "--condition",
+        "iid",
+        "--condition",
+        "ood/single",
+        "-n",
+        "300",
+        "--format",
+        "jsonl",
+        "--out",
+        "my data",
+        "--data-seed",
+        "test",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     assert "ood/single: 300 examples in my data/ood_single.jsonl" in done.stdout
     command = done.stdout.partition("to prove them: ")[2].strip()

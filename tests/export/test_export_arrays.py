@@ -140,8 +140,9 @@ def test_stretches_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("format", ["jsonl", "npz", "parquet", "hf"])
-def test_memory_does_not_grow_with_the_number_of_examples(format: str, tmp_path: Path,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_does_not_grow_with_the_number_of_examples(
+    format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(chunking, "BYTES", 1)
     monkeypatch.setattr("unseen.export.write.write_card", lambda *arguments: "")
     found, asked = task("rules/mlp", rules=1), list[int]()

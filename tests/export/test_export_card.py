@@ -39,8 +39,10 @@ def test_the_card_of_a_released_set(tmp_path: Path) -> None:
     assert "A sequence of sets of features, then a query" in section(text, "What it is")
     assert "`preset` = released" in text and "query:" in text and "answer:" in text
     splits = rows(section(text, "Splits, and what is unseen"))
-    assert [row[:4] for row in splits] == [["`train`", "`train`", "500", "–"],
-                                           ["`ood_single`", "`ood/single`", "500", "–"]]
+    assert [row[:4] for row in splits] == [
+        ["`train`", "`train`", "500", "–"],
+        ["`ood_single`", "`ood/single`", "500", "–"],
+    ]
     shortcuts = rows(section(text, "How far shortcuts get"))
     assert {row[1] for row in shortcuts} >= {"majority", "bag-of-tokens", "any relevant feature present"}
     known = {(row[0], row[1]): row[5] for row in rows(section(text, "Known artefacts"))}
@@ -87,8 +89,10 @@ def test_a_table_that_was_given_is_in_the_command(tmp_path: Path, monkeypatch: p
     assert (tmp_path / "again" / "README.md").read_text() == text
 
 
-@pytest.mark.parametrize(("name", "condition"), [("retrieval/T5", "train"), ("gcog/productive", "iid"),
-                                                 ("rules/mlp", "iid"), ("rules/rnn", "ood/length=3")])
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [("retrieval/T5", "train"), ("gcog/productive", "iid"), ("rules/mlp", "iid"), ("rules/rnn", "ood/length=3")],
+)
 def test_shortcuts_and_artefacts_are_measured_as_verify_does(name: str, condition: str) -> None:
     found = made(name)
     measured = measure(found, condition, 0)

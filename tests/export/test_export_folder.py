@@ -40,8 +40,9 @@ def test_an_empty_folder_will_do_and_parents_are_made(tmp_path: Path) -> None:
     assert (tmp_path / "one" / "two").stat().st_mode == plain.stat().st_mode  # others may read it as any folder
 
 
-def test_a_file_a_dangling_link_and_the_current_folder_are_refused(tmp_path: Path,
-                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_a_dangling_link_and_the_current_folder_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="is a file"):
         write_export(MLP, tmp_path / "file", "npz", ["iid"], 5)
@@ -52,10 +53,12 @@ def test_a_file_a_dangling_link_and_the_current_folder_are_refused(tmp_path: Pat
         write_export(MLP, ".", "npz", ["iid"], 5)
 
 
-@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device"), ValueError("broken"),
-                                   KeyboardInterrupt()])
-def test_whatever_goes_wrong_nothing_is_left(tmp_path: Path, fault: BaseException,
-                                             monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "fault", [OSError(errno.ENOSPC, "No space left on device"), ValueError("broken"), KeyboardInterrupt()]
+)
+def test_whatever_goes_wrong_nothing_is_left(
+    tmp_path: Path, fault: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(self: Npz) -> None:
         assert (self.folder / "iid.npz").exists()
         raise fault
@@ -77,8 +80,21 @@ def test_what_was_put_there_meanwhile_is_not_overwritten(tmp_path: Path) -> None
 
 
 def test_a_killed_export_does_not_look_complete(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "unseen", "export", "rules/rnn", "--condition", "train", "-n", "5000000",
-               "--format", "jsonl", "--out", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "unseen",
+        "export",
+        "rules/rnn",
+        "--condition",
+        "train",
+        "-n",
+        "5000000",
+        "--format",
+        "jsonl",
+        "--out",
+        "out",
+    ]
     child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     end = time.monotonic() + 60
     while not list(tmp_path.glob(".out.*.partial/train.jsonl")):

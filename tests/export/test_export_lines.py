@@ -48,16 +48,30 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("retrieval/T7", {"length": 4, "preset": "paper", "task_seed": 3}),
     ("ctl/R", {**SMALL_WORLD, "order": "forward", "task_seed": 5}),
     ("ctl/S", {"symbols": 4, "functions": 10, "bridge": 2, "train_size": 300, "iid_size": 20, "ood_size": 20}),
-    ("ctl/graph", {**SMALL_WORLD, "functions": 6, "train_size": 200, "graph": {
-        "groups": {"left": 3, "right": 3}, "edges": [{"from": "left", "to": "right", "in": "both"},
-                                                     {"from": "right", "to": "left", "in": "both"},
-                                                     {"from": "left", "to": "left", "in": "test"}]}}),
+    (
+        "ctl/graph",
+        {
+            **SMALL_WORLD,
+            "functions": 6,
+            "train_size": 200,
+            "graph": {
+                "groups": {"left": 3, "right": 3},
+                "edges": [
+                    {"from": "left", "to": "right", "in": "both"},
+                    {"from": "right", "to": "left", "in": "both"},
+                    {"from": "left", "to": "left", "in": "test"},
+                ],
+            },
+        },
+    ),
     ("ctl/lengths", {"preset": "released", "symbols": 4, "composed": 4, "train_size": 200, "iid_size": 20}),
     ("gcog/distractor", {"preset": "released", "coding": "embedding"}),
     ("gcog/systematic-operators", {"coding": "onehot"}),
     ("gcog/systematic-trees", {"pool": 50}),
-    ("gcog/distractor", {"operators": ("Exist", "GetColor"), "grid": (4, 4), "distractors": (1, 3),
-                         "ood_distractors": (5,)}),
+    (
+        "gcog/distractor",
+        {"operators": ("Exist", "GetColor"), "grid": (4, 4), "distractors": (1, 3), "ood_distractors": (5,)},
+    ),
     ("rules/mha", {"search": 2, "preset": "paper", "rules": 3, "setting": "regression"}),
     ("rules/rnn", {"rules": 2, "dimension": 2, "order": 2, "preset": "paper", "setting": "regression"}),
     ("rules/rnn", {"rules": 2, "dimension": 4}),
@@ -84,8 +98,12 @@ def test_a_wrong_answer_in_an_exported_file_is_found(name: str, tmp_path: Path) 
     first, *rest = file.read_text().splitlines()
     record = json.loads(first)
     key = next(key for key in ("answer", "target", "y_regression", "y_classification") if key in record)
-    wrong = {"answer": lambda given: not given, "target": lambda given: (given + 1) % 4,
-             "y_regression": lambda given: given + 1, "y_classification": lambda given: 1 - given}[key]
+    wrong = {
+        "answer": lambda given: not given,
+        "target": lambda given: (given + 1) % 4,
+        "y_regression": lambda given: given + 1,
+        "y_classification": lambda given: 1 - given,
+    }[key]
     if name == "rules/rnn":  # one number of one example of a block
         record[key][3][0][1] = wrong(record[key][3][0][1])
     else:
@@ -144,11 +162,18 @@ def lines_of(found: Task, condition: str, count: int, seed: Any) -> list[Any]:
         return [json.loads(line) for line in done.files[0].read_bytes().splitlines()]
 
 
-@given(st.sampled_from(["T1", "T2", "T3", "T4", "T5", "T6", "T7"]), st.sampled_from(["clean", "released", "paper"]),
-       st.integers(2, 7), st.sampled_from(["train", "iid", "ood/single"]), COUNTS, SEEDS)
+@given(
+    st.sampled_from(["T1", "T2", "T3", "T4", "T5", "T6", "T7"]),
+    st.sampled_from(["clean", "released", "paper"]),
+    st.integers(2, 7),
+    st.sampled_from(["train", "iid", "ood/single"]),
+    COUNTS,
+    SEEDS,
+)
 @QUICK
-def test_retrieval_lines_are_the_examples(kind: str, preset: str, length: int, condition: str, count: int,
-                                          seed: Any) -> None:
+def test_retrieval_lines_are_the_examples(
+    kind: str, preset: str, length: int, condition: str, count: int, seed: Any
+) -> None:
     found = task(f"retrieval/{kind}", preset=preset, length=length)
     wanted = found.sample(condition, count, 0, seed)
     for i, line in enumerate(lines_of(found, condition, count, seed)):
@@ -158,27 +183,44 @@ def test_retrieval_lines_are_the_examples(kind: str, preset: str, length: int, c
         assert line["answer"] is bool(wanted.targets[i, 0])
 
 
-@given(st.sampled_from(["ctl/A", "ctl/R"]), st.integers(0, 3), st.sampled_from(["clean", "released", "paper"]),
-       st.sampled_from(["train", "iid", "ood/transition", "probe/pairs"]), COUNTS, SEEDS)
+@given(
+    st.sampled_from(["ctl/A", "ctl/R"]),
+    st.integers(0, 3),
+    st.sampled_from(["clean", "released", "paper"]),
+    st.sampled_from(["train", "iid", "ood/transition", "probe/pairs"]),
+    COUNTS,
+    SEEDS,
+)
 @QUICK
-def test_ctl_lines_are_the_examples(name: str, task_seed: int, preset: str, condition: str, count: int,
-                                    seed: Any) -> None:
+def test_ctl_lines_are_the_examples(
+    name: str, task_seed: int, preset: str, condition: str, count: int, seed: Any
+) -> None:
     found = task(name, **SMALL_WORLD, task_seed=task_seed, preset=preset)
     assert isinstance(found, Lookup)
     wanted = found.sample(condition, count, 0, seed)
     names = list(found.actual_world.functions)
     for i, line in enumerate(lines_of(found, condition, count, seed)):
         applied = [names[f] for f in wanted.factors["functions"][i] if f >= 0]
-        assert line == {"functions": applied[::-1], "symbol": int(wanted.factors["start"][i]),
-                        "target": int(wanted.targets[i]), "condition": condition}
+        assert line == {
+            "functions": applied[::-1],
+            "symbol": int(wanted.factors["start"][i]),
+            "target": int(wanted.targets[i]),
+            "condition": condition,
+        }
 
 
-@given(st.sampled_from(["gcog/distractor", "gcog/productive", "gcog/systematic-trees"]),
-       st.sampled_from(["clean", "released"]), st.sampled_from(["integer", "onehot", "embedding"]),
-       st.sampled_from(["train", "iid"]), COUNTS, SEEDS)
+@given(
+    st.sampled_from(["gcog/distractor", "gcog/productive", "gcog/systematic-trees"]),
+    st.sampled_from(["clean", "released"]),
+    st.sampled_from(["integer", "onehot", "embedding"]),
+    st.sampled_from(["train", "iid"]),
+    COUNTS,
+    SEEDS,
+)
 @QUICK
-def test_gcog_lines_are_the_examples(name: str, preset: str, coding: str, condition: str, count: int,
-                                     seed: Any) -> None:
+def test_gcog_lines_are_the_examples(
+    name: str, preset: str, coding: str, condition: str, count: int, seed: Any
+) -> None:
     found = task(name, preset=preset, coding=coding)
     wanted = found.sample(condition, count, 0, seed)
     for i, line in enumerate(lines_of(found, condition, count, seed)):
@@ -186,11 +228,19 @@ def test_gcog_lines_are_the_examples(name: str, preset: str, coding: str, condit
         assert line == {key: record[key] for key in ("tree", "objects", "target")}
 
 
-@given(st.sampled_from(["mlp", "mha", "rnn"]), st.sampled_from(["classification", "regression"]),
-       st.sampled_from(["clean", "paper"]), st.integers(1, 4), st.sampled_from(["train", "iid"]), COUNTS, SEEDS)
+@given(
+    st.sampled_from(["mlp", "mha", "rnn"]),
+    st.sampled_from(["classification", "regression"]),
+    st.sampled_from(["clean", "paper"]),
+    st.integers(1, 4),
+    st.sampled_from(["train", "iid"]),
+    COUNTS,
+    SEEDS,
+)
 @QUICK
-def test_rules_lines_are_the_examples(process: str, setting: str, preset: str, rules: int, condition: str, count: int,
-                                      seed: Any) -> None:
+def test_rules_lines_are_the_examples(
+    process: str, setting: str, preset: str, rules: int, condition: str, count: int, seed: Any
+) -> None:
     small = {"rnn": {"dimension": 3}, "mha": {"length": 3}, "mlp": {}}[process]
     found = task(f"rules/{process}", setting=setting, preset=preset, rules=rules, **small)
     wanted = found.sample(condition, count, 0, seed)
@@ -219,19 +269,42 @@ def test_rules_rnn_has_a_block_a_line(tmp_path: Path) -> None:
 
 
 OPTIONS: dict[str, Any] = {
-    "retrieval/T4": st.fixed_dictionaries({}, optional={
-        "length": st.integers(2, 9), "preset": st.sampled_from(["clean", "released"]), "density": st.floats(0, 1),
-        "train_size": st.none()}),
-    "rules/mlp": st.fixed_dictionaries({"rules": st.just(2)}, optional={
-        "prior": st.sampled_from(["zipf(1)", "dirichlet(0.5, 3)", (0.5, 0.5), "uniform"]),
-        "amplitude": st.floats(0.1, 9)}),
-    "gcog/distractor": st.fixed_dictionaries({}, optional={
-        "operators": st.sampled_from([("Exist",), ("Exist", "GetColor")]), "constant_count": st.booleans(),
-        "distractors": st.sampled_from([(1, 2), (0, 3)]), "train_size": st.integers(1, 99),
-        "features": st.just((("shape", ("a", "b", "c", "d")), ("color", ("red", "green", "blue", "white")))),
-        "grid": st.sampled_from([(10, 10), (12, 9)])}),
-    "ctl/A": st.fixed_dictionaries({}, optional={"groups": st.integers(2, 4), "bijective": st.booleans(),
-                                                 "test_skips": st.just((0,)), "sampling": st.just("stepwise")}),
+    "retrieval/T4": st.fixed_dictionaries(
+        {},
+        optional={
+            "length": st.integers(2, 9),
+            "preset": st.sampled_from(["clean", "released"]),
+            "density": st.floats(0, 1),
+            "train_size": st.none(),
+        },
+    ),
+    "rules/mlp": st.fixed_dictionaries(
+        {"rules": st.just(2)},
+        optional={
+            "prior": st.sampled_from(["zipf(1)", "dirichlet(0.5, 3)", (0.5, 0.5), "uniform"]),
+            "amplitude": st.floats(0.1, 9),
+        },
+    ),
+    "gcog/distractor": st.fixed_dictionaries(
+        {},
+        optional={
+            "operators": st.sampled_from([("Exist",), ("Exist", "GetColor")]),
+            "constant_count": st.booleans(),
+            "distractors": st.sampled_from([(1, 2), (0, 3)]),
+            "train_size": st.integers(1, 99),
+            "features": st.just((("shape", ("a", "b", "c", "d")), ("color", ("red", "green", "blue", "white")))),
+            "grid": st.sampled_from([(10, 10), (12, 9)]),
+        },
+    ),
+    "ctl/A": st.fixed_dictionaries(
+        {},
+        optional={
+            "groups": st.integers(2, 4),
+            "bijective": st.booleans(),
+            "test_skips": st.just((0,)),
+            "sampling": st.just("stepwise"),
+        },
+    ),
 }
 
 

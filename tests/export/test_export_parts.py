@@ -36,14 +36,17 @@ def test_conditions_named_are_taken_at_their_word() -> None:
         sizes("retrieval/T1", ["iid"], 500, **SMALL)
 
 
-@pytest.mark.parametrize(("conditions", "n", "said"), [
-    (["iid"], None, "condition 'iid' of rules/mlp is endless; say how many examples with -n"),
-    ([], None, "all conditions of rules/mlp are endless; say how many"),
-    (["idi"], 5, "Did you mean 'iid'"),
-    (["iid", "train", "iid"], 5, "'iid' is given twice"),
-    ([], 0, "n = 0: give a positive number"),
-    ([], -3, "n = -3"),
-])
+@pytest.mark.parametrize(
+    ("conditions", "n", "said"),
+    [
+        (["iid"], None, "condition 'iid' of rules/mlp is endless; say how many examples with -n"),
+        ([], None, "all conditions of rules/mlp are endless; say how many"),
+        (["idi"], 5, "Did you mean 'iid'"),
+        (["iid", "train", "iid"], 5, "'iid' is given twice"),
+        ([], 0, "n = 0: give a positive number"),
+        ([], -3, "n = -3"),
+    ],
+)
 def test_wrong_requests(conditions: list[str], n: int | None, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         sizes("rules/mlp", conditions, n)

@@ -48,20 +48,23 @@ def test_a_model_that_is_right_passes_every_check() -> None:
     assert "bit for bit the same alone and among 2 and 5 · 2 tasks" in rows[5].reason
 
 
-@pytest.mark.parametrize(("name", "found", "said"), [
-    ("Flat", "answers", r"rules/rnn.*prediction has shape \(4, 10\); expected one tensor of logits.*and on 1 more"),
-    ("Mixing", "answers", "depends on the others in its batch"),
-    ("OwnDropout", "tape", r"randomness of its own. Use tape.dropout"),
-    ("Repeating", "tape", "two intermediates called 'encoder.state'"),
-    ("Idle", "gradients", r"no gradient reaches 2 of \d+ parameters: unused.weight, unused.bias"),
-    ("Leaking", "padding", "^ctl/lengths: what stands where tokens is padded .mask false. changes the answer$"),
-    ("Short", "lengths", "positions 'learned' know 10 places"),
-    ("Counting", "stack", r"among 2 seeds a run differs from the same run alone by .* after 3 steps"),
-    ("Careless", "builds", "talk.bias differs between two models of one seed"),
-    ("Crashing", "builds", "IndexError: tuple index out of range"),
-    ("Picky", "builds", "it refuses every task; of rules/rnn it says: only for tasks about the weather"),
-    ("Nothing", "loads", "there is no 'Nothing' in"),
-])
+@pytest.mark.parametrize(
+    ("name", "found", "said"),
+    [
+        ("Flat", "answers", r"rules/rnn.*prediction has shape \(4, 10\); expected one tensor of logits.*and on 1 more"),
+        ("Mixing", "answers", "depends on the others in its batch"),
+        ("OwnDropout", "tape", r"randomness of its own. Use tape.dropout"),
+        ("Repeating", "tape", "two intermediates called 'encoder.state'"),
+        ("Idle", "gradients", r"no gradient reaches 2 of \d+ parameters: unused.weight, unused.bias"),
+        ("Leaking", "padding", "^ctl/lengths: what stands where tokens is padded .mask false. changes the answer$"),
+        ("Short", "lengths", "positions 'learned' know 10 places"),
+        ("Counting", "stack", r"among 2 seeds a run differs from the same run alone by .* after 3 steps"),
+        ("Careless", "builds", "talk.bias differs between two models of one seed"),
+        ("Crashing", "builds", "IndexError: tuple index out of range"),
+        ("Picky", "builds", "it refuses every task; of rules/rnn it says: only for tasks about the weather"),
+        ("Nothing", "loads", "there is no 'Nothing' in"),
+    ],
+)
 def test_a_wrong_model_fails_where_it_is_wrong(name: str, found: str, said: str) -> None:
     faults = failing(check(f"wrong_plugins:{name}"))
     assert list(faults) == [found], faults
@@ -69,15 +72,27 @@ def test_a_wrong_model_fails_where_it_is_wrong(name: str, found: str, said: str)
     assert "\n" not in faults[found]
 
 
-@pytest.mark.parametrize(("target", "found", "said"), [
-    ("WrongSolver", "solver", r"train: 30 of 300 targets differ, first at 0: generator \[\d\], solver \[\d\] · 4 of 4"),
-    ("Drifted", "golden", r"the examples of train, iid, .* are not those declared.*golden = \{.train.: .[0-9a-f]{32}"),
-    ("Silent", "words", "describe has nothing to say about an example of train"),
-    ("Misnamed", "loads", "registered as 'wrong/name' and calls itself 'wrong/other'"),
-    ("Right", "loads", "expected a subclass of unseen.tasks.base.Task"),
-])
-def test_a_wrong_task_fails_where_it_is_wrong(target: str, found: str, said: str,
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("target", "found", "said"),
+    [
+        (
+            "WrongSolver",
+            "solver",
+            r"train: 30 of 300 targets differ, first at 0: generator \[\d\], solver \[\d\] · 4 of 4",
+        ),
+        (
+            "Drifted",
+            "golden",
+            r"the examples of train, iid, .* are not those declared.*golden = \{.train.: .[0-9a-f]{32}",
+        ),
+        ("Silent", "words", "describe has nothing to say about an example of train"),
+        ("Misnamed", "loads", "registered as 'wrong/name' and calls itself 'wrong/other'"),
+        ("Right", "loads", "expected a subclass of unseen.tasks.base.Task"),
+    ],
+)
+def test_a_wrong_task_fails_where_it_is_wrong(
+    target: str, found: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = {"WrongSolver": "wrong/solver", "Drifted": "wrong/golden", "Silent": "wrong/words"}.get(target, "wrong/name")
     faults = failing(check(registered(monkeypatch, "task", own, target), n=300))
     assert list(faults) == [found], faults
@@ -91,15 +106,18 @@ def test_golden_numbers_are_those_of_the_default_options() -> None:
     assert list(golden(wrong_plugins.Clean(evaluation_size=40))) == list(task.conditions)  # fewer than are looked at
 
 
-@pytest.mark.parametrize(("target", "name", "found", "said"), [
-    ("FINE", "fine", None, ""),
-    ("ALIKE", "alike", "cells", "variant=one seed=0 and variant=two seed=0 are the same run"),
-    ("NO_SMOKE", "no-smoke", "loads", "it has no scale smoke"),
-    ("OTHER", "misnamed", "loads", "registered as 'misnamed' and calls itself 'another'"),
-    ("UNCLAIMED", "unclaimed", "claims", "unknown claim 'retrieval/C99'"),
-    ("FAILING", "failing", "runs", r"the cell at variant=two failed: .*has shape \(4,\); expected"),
-    ("Right", "a-class", "loads", "expected a Study"),
-])
+@pytest.mark.parametrize(
+    ("target", "name", "found", "said"),
+    [
+        ("FINE", "fine", None, ""),
+        ("ALIKE", "alike", "cells", "variant=one seed=0 and variant=two seed=0 are the same run"),
+        ("NO_SMOKE", "no-smoke", "loads", "it has no scale smoke"),
+        ("OTHER", "misnamed", "loads", "registered as 'misnamed' and calls itself 'another'"),
+        ("UNCLAIMED", "unclaimed", "claims", "unknown claim 'retrieval/C99'"),
+        ("FAILING", "failing", "runs", r"the cell at variant=two failed: .*has shape \(4,\); expected"),
+        ("Right", "a-class", "loads", "expected a Study"),
+    ],
+)
 def test_studies(target: str, name: str, found: str | None, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = check(registered(monkeypatch, "study", name, target))
     faults = failing(rows)
@@ -107,13 +125,17 @@ def test_studies(target: str, name: str, found: str | None, said: str, monkeypat
     assert re.search(said, faults.get(found or "", ""))
     if found is None:
         assert [row.reason for row in rows if row.check in ("cells", "runs")] == [
-            "each with an id of its own: smoke 4, mini 4", "2 cells of smoke to their end, with measures"]
+            "each with an id of its own: smoke 4, mini 4",
+            "2 cells of smoke to their end, with measures",
+        ]
 
 
 def test_what_a_name_stands_for() -> None:
     assert find(["lstm", "quickstart", "retrieval/T1", "lstm"]) == [
-        Plugin("model", "lstm", "unseen"), Plugin("study", "quickstart", "unseen"),
-        Plugin("task", "retrieval/T1", "unseen")]
+        Plugin("model", "lstm", "unseen"),
+        Plugin("study", "quickstart", "unseen"),
+        Plugin("task", "retrieval/T1", "unseen"),
+    ]
     with pytest.raises(UsageError, match=r"is called 'lsmt'\. Did you mean 'lstm'"):
         find(["lsmt"])
 

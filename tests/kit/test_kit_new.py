@@ -22,45 +22,63 @@ KINDS = {"task": "sums", "model": "slow-reader", "study": "which_first"}
 RULES = "E,F,W,I,B,UP,SIM,RUF,C4,PIE,RET,PTH,NPY,T20"
 
 
-@pytest.mark.parametrize(("kind", "given", "name", "package", "cls"), [
-    ("task", "sums", "sums/plain", "unseen-sums", "SumsTask"),
-    ("task", "sums/far-away", "sums/far-away", "unseen-sums-far-away", "SumsFarAwayTask"),
-    ("model", "slow-reader", "slow-reader", "unseen-slow-reader", "SlowReaderModel"),
-    ("study", "which_first", "which_first", "unseen-which-first", "WhichFirstStudy"),
-])
+@pytest.mark.parametrize(
+    ("kind", "given", "name", "package", "cls"),
+    [
+        ("task", "sums", "sums/plain", "unseen-sums", "SumsTask"),
+        ("task", "sums/far-away", "sums/far-away", "unseen-sums-far-away", "SumsFarAwayTask"),
+        ("model", "slow-reader", "slow-reader", "unseen-slow-reader", "SlowReaderModel"),
+        ("study", "which_first", "which_first", "unseen-which-first", "WhichFirstStudy"),
+    ],
+)
 def test_names(kind: str, given: str, name: str, package: str, cls: str) -> None:
     found = names(kind, given)
     assert (found.name, found.package, found.module, found.cls) == (name, package, package.replace("-", "_"), cls)
 
 
-@pytest.mark.parametrize(("kind", "given", "said"), [
-    ("model", "My Model", "Did you mean 'my-model'?"),
-    ("model", "SlowReader", "Did you mean 'slow-reader'?"),
-    ("model", "9lives", "Did you mean 'lives'?"),
-    ("model", "../escape", "Did you mean 'escape'?"),
-    ("model", "fast/reader", "Did you mean 'fast-reader'?"),
-    ("task", "Sums/Far Away", "Did you mean 'sums/far-away'?"),
-    ("task", "a/b/c", "Did you mean 'a/b'?"),
-    ("study", "", "call it by lower-case letters, digits and -"),
-    ("study", "…", "call it by lower-case letters, digits and -"),
-    ("model", "lstm", "model 'lstm' is taken by unseen.models.backbones.lstm:LSTM; choose another name, like my-lstm"),
-    ("study", "quickstart", "like my-quickstart"),
-    ("task", "ctl/A", "Did you mean 'ctl/a'?"),
-    ("task", "ctl/mine", "the family 'ctl' is taken; choose another name, like my-ctl/mine"),
-    ("task", "retrieval", "the family 'retrieval' is taken"),
-    ("moddel", "mine", "unknown kind of plug-in 'moddel'. Did you mean 'model'?"),
-])
-def test_a_name_that_cannot_be_used_is_answered_with_one_that_can(kind: str, given: str, said: str,
-                                                                 tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        ("model", "My Model", "Did you mean 'my-model'?"),
+        ("model", "SlowReader", "Did you mean 'slow-reader'?"),
+        ("model", "9lives", "Did you mean 'lives'?"),
+        ("model", "../escape", "Did you mean 'escape'?"),
+        ("model", "fast/reader", "Did you mean 'fast-reader'?"),
+        ("task", "Sums/Far Away", "Did you mean 'sums/far-away'?"),
+        ("task", "a/b/c", "Did you mean 'a/b'?"),
+        ("study", "", "call it by lower-case letters, digits and -"),
+        ("study", "…", "call it by lower-case letters, digits and -"),
+        (
+            "model",
+            "lstm",
+            "model 'lstm' is taken by unseen.models.backbones.lstm:LSTM; choose another name, like my-lstm",
+        ),
+        ("study", "quickstart", "like my-quickstart"),
+        ("task", "ctl/A", "Did you mean 'ctl/a'?"),
+        ("task", "ctl/mine", "the family 'ctl' is taken; choose another name, like my-ctl/mine"),
+        ("task", "retrieval", "the family 'retrieval' is taken"),
+        ("moddel", "mine", "unknown kind of plug-in 'moddel'. Did you mean 'model'?"),
+    ],
+)
+def test_a_name_that_cannot_be_used_is_answered_with_one_that_can(
+    kind: str, given: str, said: str, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError) as caught:
         new(kind, given, tmp_path / "out")
     assert said in str(caught.value) and len(str(caught.value).splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("kind", "name"), [
-    ("model", "linear"), ("model", "none"), ("model", "tensor"), ("task", "field"), ("task", "true"),
-])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("model", "linear"),
+        ("model", "none"),
+        ("model", "tensor"),
+        ("task", "field"),
+        ("task", "true"),
+    ],
+)
 def test_no_name_is_in_the_way_of_what_a_module_imports(kind: str, name: str) -> None:
     found = names(kind, name)
     (text,) = [text for path, text in _templates(found) if path.name == f"{kind}.py"]
@@ -90,8 +108,24 @@ def test_what_is_written_is_small_whole_and_of_our_style(written: Path) -> None:
         assert ast.get_docstring(tree), path
     project = tomllib.loads((written / "pyproject.toml").read_text())["project"]
     assert project["dependencies"] == ["unseen"] and len(project["entry-points"]) == 1
-    subprocess.run([sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--select", RULES,
-                    "--ignore", "RUF001,RUF002,RUF003", "."], cwd=written, check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "ruff",
+            "check",
+            "--isolated",
+            "--line-length",
+            "120",
+            "--select",
+            RULES,
+            "--ignore",
+            "RUF001,RUF002,RUF003",
+            ".",
+        ],
+        cwd=written,
+        check=True,
+    )
     assert (written / "README.md").read_text().count(f"unseen check {project['name']}") == 1
 
 
@@ -118,7 +152,12 @@ def test_the_command_says_what_to_do_next(tmp_path: Path, monkeypatch: pytest.Mo
     said = CliRunner().invoke(app, ["new", "study", "which-first"])
     assert said.exit_code == 0, said.output
     assert said.output.splitlines() == [
-        "unseen-which-first: the study which-first, in the package unseen-which-first", "", "cd unseen-which-first",
-        "pip install -e '.[test]'", "pytest", "unseen check unseen-which-first",
-        "unseen run which-first --scale smoke --out runs/first"]
+        "unseen-which-first: the study which-first, in the package unseen-which-first",
+        "",
+        "cd unseen-which-first",
+        "pip install -e '.[test]'",
+        "pytest",
+        "unseen check unseen-which-first",
+        "unseen run which-first --scale smoke --out runs/first",
+    ]
     assert (tmp_path / "unseen-which-first" / "src" / "unseen_which_first" / "study.py").is_file()

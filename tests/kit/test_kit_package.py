@@ -18,8 +18,12 @@ NEW = {"task": "sums", "model": "slow-reader", "study": "which-first"}
 
 
 def build(folder: Path, out: Path) -> None:
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)], cwd=folder, check=True,
-                   capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
 
 
 @pytest.mark.slow
@@ -35,8 +39,21 @@ def test_new_plugins_work_from_their_wheels(tmp_path: Path) -> None:
     (site / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     wheels = [str(path) for path in (tmp_path / "wheels").iterdir()]
     assert len(wheels) == 4
-    subprocess.run([sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install", "--no-deps",
-                    "--no-index", "--quiet", *wheels], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(home / "bin" / "python"),
+            "install",
+            "--no-deps",
+            "--no-index",
+            "--quiet",
+            *wheels,
+        ],
+        check=True,
+    )
     clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
     def run(*command: str, folder: Path = tmp_path) -> str:
@@ -44,16 +61,21 @@ def test_new_plugins_work_from_their_wheels(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    where = run(str(home / "bin" / "python"), "-c", "import unseen, unseen_sums.task as t; print(unseen.__file__); "
-                                                    "print(t.__file__)")
+    where = run(
+        str(home / "bin" / "python"),
+        "-c",
+        "import unseen, unseen_sums.task as t; print(unseen.__file__); print(t.__file__)",
+    )
     assert all(line.startswith(str(home)) for line in where.splitlines())
     for kind in NEW:
         (tmp_path / kind / "src").rename(tmp_path / kind / "away")  # so that the tests can't but use the wheel
-        said = run(str(home / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                   folder=tmp_path / kind)
+        said = run(str(home / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", folder=tmp_path / kind)
         assert "passed" in said and "failed" not in said
     said = run(str(home / "bin" / "unseen"), "check", "-n", "2000")
-    for title in ("task sums/plain (unseen-sums)", "model slow-reader (unseen-slow-reader)",
-                  "study which-first (unseen-which-first)"):
+    for title in (
+        "task sums/plain (unseen-sums)",
+        "model slow-reader (unseen-slow-reader)",
+        "study which-first (unseen-which-first)",
+    ):
         assert f"{title}\n" in said
     assert "FAIL" not in said and said.splitlines()[-1].endswith("checks passed")

@@ -177,14 +177,18 @@ class Repeating(Right):
 
 def grids(scale: str, **second: Any) -> list[Grid]:
     """Two levels that differ in nothing, unless `second` says in what."""
-    return [Grid(
-        axes={"variant": {"one": {}, "two": second}},
-        base={"task": {"name": "retrieval/T1", "length": 3, "train_size": 100, "evaluation_size": 50},
-              "model": {"name": "lstm", "width": 8},
-              "recipe": {"steps": 4, "batch": 5, "validate_every": 2, "validation_examples": 20},
-              "evaluation": {"examples": 50}},
-        seeds=range(2),
-    )]
+    return [
+        Grid(
+            axes={"variant": {"one": {}, "two": second}},
+            base={
+                "task": {"name": "retrieval/T1", "length": 3, "train_size": 100, "evaluation_size": 50},
+                "model": {"name": "lstm", "width": 8},
+                "recipe": {"steps": 4, "batch": 5, "validate_every": 2, "validation_examples": 20},
+                "evaluation": {"examples": 50},
+            },
+            seeds=range(2),
+        )
+    ]
 
 
 def larger(scale: str) -> list[Grid]:

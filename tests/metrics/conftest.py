@@ -35,8 +35,10 @@ class Planted:
     def random_trace(self, seed: int) -> dict[str, np.ndarray]:
         rng = np.random.default_rng([77, seed])
         attention = rng.dirichlet(np.full(self.length, 0.5), size=len(self))
-        return {"prediction": rng.normal(size=(len(self), 1)).astype(np.float32),
-                "decoder.attention": attention.astype(np.float32)}
+        return {
+            "prediction": rng.normal(size=(len(self), 1)).astype(np.float32),
+            "decoder.attention": attention.astype(np.float32),
+        }
 
     def looking_at(self, places: list[int], answers: list[bool]) -> dict[str, np.ndarray]:
         """A model with all its attention on one token per example (−1: evenly) and these answers."""
@@ -52,9 +54,15 @@ def _one(rng: np.random.Generator, task: str, scenario: str, length: int) -> dic
     if task not in ("T6", "T7") and rng.random() < 0.5:
         first, second = second, first
     kind = scenario.split("/")[-1]
-    place = {"same": (first, first), "both-same": (first, first), "wrong-order": (second, first),
-             "a-only": (first, -1), "b-only": (-1, first),
-             "none": (-1, -1), "no": (-1, -1)}.get(kind, (first, second))
+    place = {
+        "same": (first, first),
+        "both-same": (first, first),
+        "wrong-order": (second, first),
+        "a-only": (first, -1),
+        "b-only": (-1, first),
+        "none": (-1, -1),
+        "no": (-1, -1),
+    }.get(kind, (first, second))
     if task == "T1":
         place = (first, -1) if scenario == "yes" else (-1, -1)
     query = int(rng.integers(QUERIES))
@@ -67,8 +75,14 @@ def _one(rng: np.random.Generator, task: str, scenario: str, length: int) -> dic
     occurrences[2 * chosen], occurrences[2 * chosen + 1] = int(place[0] >= 0), int(place[1] >= 0)
     if slots == 4:
         occurrences[2 - 2 * chosen] = 3  # the other pair is background and repeats
-    return {"scenario": scenario, "positions": place, "query_id": query, "chosen": chosen,
-            "relevant": [f for pair in pairs for f in pair][:slots], "occurrences": occurrences[:slots]}
+    return {
+        "scenario": scenario,
+        "positions": place,
+        "query_id": query,
+        "chosen": chosen,
+        "relevant": [f for pair in pairs for f in pair][:slots],
+        "occurrences": occurrences[:slots],
+    }
 
 
 @pytest.fixture

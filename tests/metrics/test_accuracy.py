@@ -78,8 +78,10 @@ KINDS = np.array(["yes or no", "yes or no", "color", "color", "color", "place"])
 def test_right_kinds_and_their_levels_agree_with_plain_counting(rows):
     logits, targets = np.array([each for each, _, _ in rows], float), np.array([target for _, target, _ in rows])
     factor = np.array([level for _, _, level in rows])
-    hits = [{0: 0, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2}[each.index(5)] == {0: 0, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2}[target]
-            for each, target, _ in rows]
+    hits = [
+        {0: 0, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2}[each.index(5)] == {0: 0, 1: 0, 2: 1, 3: 1, 4: 1, 5: 2}[target]
+        for each, target, _ in rows
+    ]
     score, share = kind_accuracy(logits, targets, KINDS), sum(hits) / len(hits)
     assert (score.n, score.value) == (len(rows), pytest.approx(share))
     assert score.standard_error == pytest.approx(proportion_error(share, len(hits)), abs=1e-12)

@@ -69,8 +69,10 @@ def test_linear_by_a_slow_loop(rules, seed):
     assert adaptation(matrix, half=False) == pytest.approx(slowly(matrix, half=False), abs=1e-12)
 
 
-@pytest.mark.parametrize(("rules", "drawn", "expected"), list(zip(
-    RULES, (0.2567, 0.3007, 0.3350, 0.3540, 0.3650), (0.2500, 0.3164, 0.3436, 0.3561, 0.3621), strict=True)))
+@pytest.mark.parametrize(
+    ("rules", "drawn", "expected"),
+    list(zip(RULES, (0.2567, 0.3007, 0.3350, 0.3540, 0.3650), (0.2500, 0.3164, 0.3436, 0.3561, 0.3621), strict=True)),
+)
 def test_the_random_baseline(rules, drawn, expected):
     assert adaptation(uniform_activation(rules)) == pytest.approx(drawn, abs=5e-5)
     assert (1 - 1 / rules) ** rules == pytest.approx(expected, abs=5e-5)
@@ -91,8 +93,10 @@ def monte_carlo(matrix):
     return np.abs(np.sort(p) - np.sort(p @ matrix)).sum(axis=1).mean() / 2
 
 
-@pytest.mark.parametrize(("rules", "one", "ten"), list(zip(
-    RULES, (0.003, 0.006, 0.009, 0.013, 0.016), (0.001, 0.002, 0.003, 0.004, 0.006), strict=True)))
+@pytest.mark.parametrize(
+    ("rules", "one", "ten"),
+    list(zip(RULES, (0.003, 0.006, 0.009, 0.013, 0.016), (0.001, 0.002, 0.003, 0.004, 0.006), strict=True)),
+)
 def test_a_perfect_system_and_its_floor(rules, one, ten):
     perfect = np.eye(rules)
     assert adaptation(perfect) == 0
@@ -159,20 +163,23 @@ def test_the_concentration_of_the_rule_distributions():
     assert adaptation(uniform_activation(4), kappa=50) < 0.1 < adaptation(uniform_activation(4), kappa=0.1)
 
 
-@pytest.mark.parametrize(("call", "says"), [
-    (lambda: adaptation(np.eye(2), kind="sampled"), "needs a sampler"),
-    (lambda: adaptation(np.eye(2), kind="reference"), "needs a sampler"),
-    (lambda: adaptation(np.eye(2), kind="lineal"), "Did you mean 'linear'"),
-    (lambda: adaptation(sampler(np.eye(2), 9), rules=2, kind="linear"), "needs the activation matrix"),
-    (lambda: adaptation(sampler(np.eye(2), 9)), "how many rules"),
-    (lambda: adaptation(sampler(np.eye(2), 9), rules=0), "how many rules"),
-    (lambda: adaptation(np.eye(2), rules=2), "goes with a sampler"),
-    (lambda: adaptation(lambda p: np.eye(2), rules=2), "gives a pair"),
-    (lambda: adaptation(np.eye(2), kappa=0), "positive"),
-    (lambda: adaptation(np.eye(2), kappa=1e-4), "larger kappa"),
-    (lambda: adaptation(lambda p: (np.ones((3, 1)), [0, 1, 5]), rules=2), "numbered 0 … 1"),
-    (lambda: adaptation(lambda p: (np.ones((3, 1)), [0, 0, 0]), rules=2), "no token has rule 1"),
-])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: adaptation(np.eye(2), kind="sampled"), "needs a sampler"),
+        (lambda: adaptation(np.eye(2), kind="reference"), "needs a sampler"),
+        (lambda: adaptation(np.eye(2), kind="lineal"), "Did you mean 'linear'"),
+        (lambda: adaptation(sampler(np.eye(2), 9), rules=2, kind="linear"), "needs the activation matrix"),
+        (lambda: adaptation(sampler(np.eye(2), 9)), "how many rules"),
+        (lambda: adaptation(sampler(np.eye(2), 9), rules=0), "how many rules"),
+        (lambda: adaptation(np.eye(2), rules=2), "goes with a sampler"),
+        (lambda: adaptation(lambda p: np.eye(2), rules=2), "gives a pair"),
+        (lambda: adaptation(np.eye(2), kappa=0), "positive"),
+        (lambda: adaptation(np.eye(2), kappa=1e-4), "larger kappa"),
+        (lambda: adaptation(lambda p: (np.ones((3, 1)), [0, 1, 5]), rules=2), "numbered 0 … 1"),
+        (lambda: adaptation(lambda p: (np.ones((3, 1)), [0, 0, 0]), rules=2), "no token has rule 1"),
+    ],
+)
 def test_wrong_use_is_answered(call, says):
     with pytest.raises(ValueError, match=says):
         call()

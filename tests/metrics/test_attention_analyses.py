@@ -83,10 +83,11 @@ def test_recipes_agree_with_a_loop_over_examples(plant, task, recipe, loop):
     traces = {run: planted.random_trace(k) for k, run in enumerate(RUNS)}
     table = recipe(traces, planted.targets, planted.factors)
     for row in table.itertuples():
-        runs = [run for run in RUNS
-                if row.variant in ("all", run[0]) and (row.scope != "seed" or run[1] == row.seed)]
-        per_run = [[value for i in range(len(planted)) for name, value in loop(planted, traces[run], i)
-                    if name == row.measure] for run in runs]
+        runs = [run for run in RUNS if row.variant in ("all", run[0]) and (row.scope != "seed" or run[1] == row.seed)]
+        per_run = [
+            [value for i in range(len(planted)) for name, value in loop(planted, traces[run], i) if name == row.measure]
+            for run in runs
+        ]
         items = [float(value) for values in per_run for value in values]
         assert row.n == len(items)
         if not items:
@@ -100,8 +101,9 @@ def test_recipes_agree_with_a_loop_over_examples(plant, task, recipe, loop):
 
 def test_attention_follows_correctness_in_a_model_that_is_right_where_it_looks(plant):
     planted = plant("T1")
-    places = [int(p) if i % 3 else (int(p) + 1) % planted.length
-              for i, p in enumerate(planted.factors["positions"][:, 0])]
+    places = [
+        int(p) if i % 3 else (int(p) + 1) % planted.length for i, p in enumerate(planted.factors["positions"][:, 0])
+    ]
     trace = planted.looking_at(places, [bool(i % 3) for i in range(len(planted))])
     table = attention_by_correctness({("T+Pos+Att", 0): trace}, planted.targets, planted.factors)
     assert pooled(table) == {"correct": 1.0, "wrong": 0.0}
@@ -138,8 +140,10 @@ def test_a_model_that_looks_at_the_second_feature_shows_its_sign_in_wrong_order(
 def test_seeds_of_opposite_strategy_have_a_mean_of_nothing_and_a_large_spread(plant):
     planted = plant("T6")
     pairs = planted.factors["positions"].tolist()
-    traces = {("T+Pos+Att", seed): planted.looking_at([choose(pair) for pair in pairs], [True] * len(pairs))
-              for seed, choose in enumerate([max, min])}
+    traces = {
+        ("T+Pos+Att", seed): planted.looking_at([choose(pair) for pair in pairs], [True] * len(pairs))
+        for seed, choose in enumerate([max, min])
+    }
     table = later_minus_earlier(traces, planted.targets, planted.factors).set_index(["scope", "measure"])
     row = table.loc[("variant", "positive")]
     assert row["value"].item() == 0.0

@@ -26,8 +26,12 @@ def share(tables, rows, columns):
     explained = whole = 0.0
     for table, labels in zip(tables, rows, strict=True):
         for column in set(columns):
-            values = {(i, j): table[i][j] for i in range(len(labels)) for j in range(len(columns))
-                      if labels[i] >= 0 and columns[j] == column and not math.isnan(table[i][j])}
+            values = {
+                (i, j): table[i][j]
+                for i in range(len(labels))
+                for j in range(len(columns))
+                if labels[i] >= 0 and columns[j] == column and not math.isnan(table[i][j])
+            }
             if values:
                 mean = np.mean(list(values.values()))
                 whole += sum((v - mean) ** 2 for v in values.values())
@@ -70,8 +74,7 @@ def test_gain_and_p_value_under_every_shuffle(system):
     known = share(tables, rows.tolist(), columns)
     if math.isnan(known):
         return
-    every = [share(tables, rows[:, order].tolist(), columns)
-             for order in itertools.permutations(range(rows.shape[1]))]
+    every = [share(tables, rows[:, order].tolist(), columns) for order in itertools.permutations(range(rows.shape[1]))]
     found = explained_gain(tables, rows, columns, generator=draws(), permutations=4_000)
     spread = np.std(every)
     assert found.gain == pytest.approx(known - np.mean(every), abs=1e-9 + 5 * spread / math.sqrt(4_000))
@@ -115,16 +118,20 @@ def test_a_table_without_a_row_shuffles_the_others_alike():
     gone[0, 2] = np.nan  # as if it were not among the rows
     found = explained_gain(gone, rows[:1], [0, 0, 1, 1], generator=draws())
     assert found.explained == pytest.approx(
-        explained_gain(np.delete(gone, 2, 1), np.delete(rows[:1], 2, 1), [0, 0, 1, 1], generator=draws()).explained)
+        explained_gain(np.delete(gone, 2, 1), np.delete(rows[:1], 2, 1), [0, 0, 1, 1], generator=draws()).explained
+    )
 
 
-@pytest.mark.parametrize(("call", "said"), [
-    (lambda: explained_gain(np.ones((3, 4)), [[0, 1, 1]], [0] * 4, generator=draws()), "tables"),
-    (lambda: explained_gain(np.ones((1, 3, 4)), [[0, 1]], [0] * 4, generator=draws()), "tables"),
-    (lambda: explained_gain(np.ones((1, 3, 4)), [["a", "b", "c"]], [0] * 4, generator=draws()), "whole numbers"),
-    (lambda: explained_gain(np.ones((1, 3, 4)), [[0, 1, 1]], [0] * 3, generator=draws()), "each of 4 things"),
-    (lambda: explained_gain(np.full((1, 3, 4), math.inf), [[0, 1, 1]], [0] * 4, generator=draws()), "infinity"),
-])
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: explained_gain(np.ones((3, 4)), [[0, 1, 1]], [0] * 4, generator=draws()), "tables"),
+        (lambda: explained_gain(np.ones((1, 3, 4)), [[0, 1]], [0] * 4, generator=draws()), "tables"),
+        (lambda: explained_gain(np.ones((1, 3, 4)), [["a", "b", "c"]], [0] * 4, generator=draws()), "whole numbers"),
+        (lambda: explained_gain(np.ones((1, 3, 4)), [[0, 1, 1]], [0] * 3, generator=draws()), "each of 4 things"),
+        (lambda: explained_gain(np.full((1, 3, 4), math.inf), [[0, 1, 1]], [0] * 4, generator=draws()), "infinity"),
+    ],
+)
 def test_wrong_use_is_said(call, said):
     with pytest.raises(UsageError, match=said):
         call()

@@ -31,8 +31,11 @@ def matrices(draw, things=(3, 8)):
 def grouped(draw, things=(3, 6)):
     """A matrix of cosines and groups, of which one has two members or more."""
     matrix = draw(matrices(things))
-    labels = draw(st.lists(st.sampled_from("abc"), min_size=len(matrix), max_size=len(matrix)).filter(
-        lambda found: 1 < len(set(found)) < len(found)))
+    labels = draw(
+        st.lists(st.sampled_from("abc"), min_size=len(matrix), max_size=len(matrix)).filter(
+            lambda found: 1 < len(set(found)) < len(found)
+        )
+    )
     return matrix, labels
 
 
@@ -98,8 +101,10 @@ def test_silhouette_by_hand(found):
     matrix, labels = found
     distances, each = 1 - matrix, []
     for i, own in enumerate(labels):
-        mean = {g: np.mean([distances[i, j] for j in range(len(labels)) if labels[j] == g and j != i] or [0])
-                for g in set(labels)}
+        mean = {
+            g: np.mean([distances[i, j] for j in range(len(labels)) if labels[j] == g and j != i] or [0])
+            for g in set(labels)
+        }
         others = min(mean[g] for g in mean if g != own)
         each.append((others - mean[own]) / max(others, mean[own]) if labels.count(own) > 1 else 0)
     assert silhouette(distances, labels) == pytest.approx(np.mean(each))
@@ -177,8 +182,12 @@ def test_groups_apart_and_no_groups():
 
 
 def test_p_values_are_uniform_without_groups():
-    found = [group_gap(cosine_matrix(np.random.default_rng(seed).normal(size=(8, 4))), [0] * 4 + [1] * 4,
-                       generator=draws()).p_value for seed in range(200)]
+    found = [
+        group_gap(
+            cosine_matrix(np.random.default_rng(seed).normal(size=(8, 4))), [0] * 4 + [1] * 4, generator=draws()
+        ).p_value
+        for seed in range(200)
+    ]
     assert 0.02 <= np.mean(np.array(found) <= 0.1) <= 0.2
     assert 0.4 < np.mean(found) < 0.62
 
@@ -186,21 +195,24 @@ def test_p_values_are_uniform_without_groups():
 EYE = np.eye(4)
 
 
-@pytest.mark.parametrize(("call", "said"), [
-    (lambda: group_gap(EYE, [0, 0, 0, 0], generator=draws()), "at least 2 groups, got one"),
-    (lambda: group_gap(EYE, [0, 1, 2, 3], generator=draws()), "none of one kind"),
-    (lambda: group_gap(EYE, [0, 1, 0], generator=draws()), "one label for each of 4 things"),
-    (lambda: group_gap(EYE * math.nan, [0, 1, 0, 1], generator=draws()), "NaN"),
-    (lambda: group_gap(EYE, [0, 1, 0, math.nan], generator=draws()), "label for each thing, got NaN"),
-    (lambda: group_gap(EYE, [0, 1, 0, 1], weights=np.eye(3), generator=draws()), "how much each pair counts"),
-    (lambda: group_gap(EYE, [0, 1, 0, 1], weights=-np.ones((4, 4)), generator=draws()), "none negative"),
-    (lambda: group_gap(EYE, [0, 1, 0, 1], generator=draws(), permutations=0), "at least one permutation"),
-    (lambda: silhouette(EYE, [1, 1, 1, 1]), "at least 2 groups"),
-    (lambda: silhouette(-EYE, [1, 1, 0, 0]), "give 1 - cosines"),
-    (lambda: silhouette(np.ones((4, 3)), [1, 1, 0, 0]), r"shape \(4, 3\)"),
-    (lambda: complete_linkage_clusters(EYE * math.nan), "NaN"),
-    (lambda: adjusted_rand([0, 1], [0, 1, 1]), "each of 2 things"),
-])
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: group_gap(EYE, [0, 0, 0, 0], generator=draws()), "at least 2 groups, got one"),
+        (lambda: group_gap(EYE, [0, 1, 2, 3], generator=draws()), "none of one kind"),
+        (lambda: group_gap(EYE, [0, 1, 0], generator=draws()), "one label for each of 4 things"),
+        (lambda: group_gap(EYE * math.nan, [0, 1, 0, 1], generator=draws()), "NaN"),
+        (lambda: group_gap(EYE, [0, 1, 0, math.nan], generator=draws()), "label for each thing, got NaN"),
+        (lambda: group_gap(EYE, [0, 1, 0, 1], weights=np.eye(3), generator=draws()), "how much each pair counts"),
+        (lambda: group_gap(EYE, [0, 1, 0, 1], weights=-np.ones((4, 4)), generator=draws()), "none negative"),
+        (lambda: group_gap(EYE, [0, 1, 0, 1], generator=draws(), permutations=0), "at least one permutation"),
+        (lambda: silhouette(EYE, [1, 1, 1, 1]), "at least 2 groups"),
+        (lambda: silhouette(-EYE, [1, 1, 0, 0]), "give 1 - cosines"),
+        (lambda: silhouette(np.ones((4, 3)), [1, 1, 0, 0]), r"shape \(4, 3\)"),
+        (lambda: complete_linkage_clusters(EYE * math.nan), "NaN"),
+        (lambda: adjusted_rand([0, 1], [0, 1, 1]), "each of 2 things"),
+    ],
+)
 def test_wrong_use_is_said(call, said):
     with pytest.raises(UsageError, match=said):
         call()

@@ -23,8 +23,12 @@ def test_by_loops(examples: int, tokens: int, levels: int, by_token: bool, seed:
     found = by_level(values, factor).set_index("level")
     assert found.index.tolist() == sorted(set(factor.ravel().tolist()))
     for level, row in found.iterrows():
-        mine = [values[i, j].mean() if by_token else values[i].mean() for i in range(examples)
-                for j in range(tokens if by_token else 1) if (factor[i, j] if by_token else factor[i]) == level]
+        mine = [
+            values[i, j].mean() if by_token else values[i].mean()
+            for i in range(examples)
+            for j in range(tokens if by_token else 1)
+            if (factor[i, j] if by_token else factor[i]) == level
+        ]
         assert (row.value, row.n) == (pytest.approx(np.mean(mine)), len(mine))
         if not by_token:
             assert row.standard_error == pytest.approx(np.std(mine) / math.sqrt(len(mine)), abs=1e-12)

@@ -35,8 +35,7 @@ def test_position_effect_is_pearson_over_runs_and_positions(plant):
     table = position_effect(traces, planted.targets, planted.factors)
     assert table["scope"].value_counts().to_dict() == {"pooled": 2, "variant": 4, "seed": 12}
     for row in table.itertuples():
-        runs = [run for run in RUNS
-                if run[0].endswith(row.variant) and (row.scope != "seed" or run[1] == row.seed)]
+        runs = [run for run in RUNS if run[0].endswith(row.variant) and (row.scope != "seed" or run[1] == row.seed)]
         points = [point for run in runs for point in points_by_loop(planted, traces, run)]
         expected = stats.pearsonr(*zip(*points, strict=True))
         assert (row.n, row.r, row.p) == (len(points), pytest.approx(expected[0]), pytest.approx(expected[1]))
@@ -103,8 +102,14 @@ def test_a_model_that_needs_the_pair_in_one_token(plant):
     answers = [name == "yes/same" for name in planted.factors["scenario"]]
     trace = planted.looking_at([-1] * len(planted), answers)
     found = pooled(error_profile({("T-Pos-Att", 0): trace}, planted.targets, planted.factors))
-    assert found == {"yes/same": 1, "yes/diff": 0, "no/none": 1, "no/one": 1,
-                     "yes/diff - yes/same": -1, "no/one - no/none": 0}
+    assert found == {
+        "yes/same": 1,
+        "yes/diff": 0,
+        "no/none": 1,
+        "no/one": 1,
+        "yes/diff - yes/same": -1,
+        "no/one - no/none": 0,
+    }
 
 
 def test_a_comparison_without_one_side_is_nan(plant):

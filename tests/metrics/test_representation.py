@@ -23,8 +23,10 @@ def pairs(draw, things=(3, 9), width=(1, 12)):
     """Two sets of features of the same things: fewer and more features than things."""
     numbers = np.random.default_rng(draw(st.integers(0, 10**6)))
     n = draw(st.integers(*things))
-    return (numbers.normal(size=(n, draw(st.integers(*width)))) + draw(st.floats(-3, 3)),
-            numbers.normal(size=(n, draw(st.integers(*width)))))
+    return (
+        numbers.normal(size=(n, draw(st.integers(*width)))) + draw(st.floats(-3, 3)),
+        numbers.normal(size=(n, draw(st.integers(*width)))),
+    )
 
 
 def rotation(width, seed):
@@ -148,22 +150,25 @@ def test_rsa_ignores_rotation_scale_and_the_order_of_things(sides, seed, scale):
 X = np.arange(12.0).reshape(4, 3)
 
 
-@pytest.mark.parametrize(("call", "said"), [
-    (lambda: cosine_matrix([[1.0, 2.0], [0.0, 0.0]]), "vector 1 of 2 is zero"),
-    (lambda: cosine_matrix([[1.0, math.nan]]), "got NaN or infinity"),
-    (lambda: cosine_matrix([1.0, 2.0]), r"shape \(2,\)"),
-    (lambda: cosine_matrix([[1.0, 2.0], [3.0]]), "table of numbers"),
-    (lambda: cosine_matrix(np.empty((0, 3))), r"shape \(0, 3\)"),
-    (lambda: linear_cka(X, X[:3]), "4 rows in x and 3 in y"),
-    (lambda: linear_cka(X, np.ones((4, 2))), "one side is constant"),
-    (lambda: procrustes(X, X[1:]), "4 rows in x and 3 in y"),
-    (lambda: procrustes(X + math.inf, X), "finite"),
-    (lambda: rsa(X, X), "symmetric"),
-    (lambda: rsa(X[:3], X[:3]), "not symmetric"),
-    (lambda: rsa(np.eye(3), np.eye(4)), "3 and 4"),
-    (lambda: rsa(np.eye(3), np.eye(3)), "one side is constant"),
-    (lambda: rsa(np.eye(3), np.eye(3), "kendall"), "there is no correlation 'kendall'"),
-])
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: cosine_matrix([[1.0, 2.0], [0.0, 0.0]]), "vector 1 of 2 is zero"),
+        (lambda: cosine_matrix([[1.0, math.nan]]), "got NaN or infinity"),
+        (lambda: cosine_matrix([1.0, 2.0]), r"shape \(2,\)"),
+        (lambda: cosine_matrix([[1.0, 2.0], [3.0]]), "table of numbers"),
+        (lambda: cosine_matrix(np.empty((0, 3))), r"shape \(0, 3\)"),
+        (lambda: linear_cka(X, X[:3]), "4 rows in x and 3 in y"),
+        (lambda: linear_cka(X, np.ones((4, 2))), "one side is constant"),
+        (lambda: procrustes(X, X[1:]), "4 rows in x and 3 in y"),
+        (lambda: procrustes(X + math.inf, X), "finite"),
+        (lambda: rsa(X, X), "symmetric"),
+        (lambda: rsa(X[:3], X[:3]), "not symmetric"),
+        (lambda: rsa(np.eye(3), np.eye(4)), "3 and 4"),
+        (lambda: rsa(np.eye(3), np.eye(3)), "one side is constant"),
+        (lambda: rsa(np.eye(3), np.eye(3), "kendall"), "there is no correlation 'kendall'"),
+    ],
+)
 def test_wrong_use_is_said(call, said):
     with pytest.raises(UsageError, match=said):
         call()

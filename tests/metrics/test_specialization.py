@@ -105,10 +105,15 @@ def test_all_metrics_of_a_router(pi):
     assert all(score.n == 600 and score.standard_error >= 0 for score in found.values())
 
 
-@pytest.mark.parametrize(("rules", "modules", "length", "tilt", "most"), [
-    (4, 4, 6, 0.4, 1.4), (3, 5, None, 0.4, 1.4), (5, 2, None, 0.4, 1.4),
-    (4, 4, None, 0.0, 2.0),  # loads that are equal but for noise: a kink, where the jackknife errs on the safe side
-])
+@pytest.mark.parametrize(
+    ("rules", "modules", "length", "tilt", "most"),
+    [
+        (4, 4, 6, 0.4, 1.4),
+        (3, 5, None, 0.4, 1.4),
+        (5, 2, None, 0.4, 1.4),
+        (4, 4, None, 0.0, 2.0),  # loads that are equal but for noise: a kink, where the jackknife errs on the safe side
+    ],
+)
 def test_standard_errors_are_the_spread_over_data_sets(rules, modules, length, tilt, most):
     """The mean error over 60 data sets against the spread of the values: each is known to about a tenth."""
     runs = [specialization(*tokens(rules, modules, 400, seed, length, tilt)) for seed in range(60)]
@@ -153,8 +158,17 @@ def test_examples_may_come_in_pieces():
 def test_a_perfect_router_has_no_error():
     of = np.arange(200) % 4
     found = specialization(np.eye(4)[of], of)
-    five = [found[name] for name in ("collapse_avg", "collapse_worst", "alignment", "inverse_mutual_information",
-                                     "adaptation", "token_entropy")]
+    five = [
+        found[name]
+        for name in (
+            "collapse_avg",
+            "collapse_worst",
+            "alignment",
+            "inverse_mutual_information",
+            "adaptation",
+            "token_entropy",
+        )
+    ]
     assert [score.value for score in five] == pytest.approx([0] * 6, abs=1e-12)
     assert [score.standard_error for score in five] == pytest.approx([0] * 6, abs=1e-12)
     assert found["effective_modules"].value == pytest.approx(4)
@@ -171,22 +185,25 @@ GOOD = np.full((4, 2), 0.5)
 
 
 @pytest.mark.parametrize("function", [activation_matrix, specialization, token_entropy])
-@pytest.mark.parametrize(("weights", "rules", "says"), [
-    (np.where(np.eye(4, 2) > 0, math.nan, GOOD), [0, 1, 0, 1], "NaN"),
-    ([[1.2, -0.2]] * 4, [0, 1, 0, 1], "-0.2"),
-    ([[0.5, 0.6]] * 4, [0, 1, 0, 1], "sum to 1"),
-    (GOOD, [0, 1, 0], "shapes"),
-    (GOOD, [[0, 1, 0, 1]], "shapes"),
-    (GOOD[0], 0, "shapes"),
-    (GOOD, [0.0, 1.0, 0.0, 1.0], "whole numbers"),
-    (GOOD, [0, 1, math.nan, 1], "whole numbers"),
-    (GOOD, list("abab"), "the rule of every token as an array of numbers"),
-    (GOOD, [[0], [1, 0], [1]], "rows of different lengths"),
-    (GOOD, [0, 1, 0, 10**12], "no token has rule 2, 3"),
-    (GOOD, [0, 1, -1, 1], "numbered"),
-    (GOOD, [0, 2, 0, 2], "no token has rule 1"),
-    (np.empty((0, 2)), np.empty(0, int), "nothing to measure"),
-])
+@pytest.mark.parametrize(
+    ("weights", "rules", "says"),
+    [
+        (np.where(np.eye(4, 2) > 0, math.nan, GOOD), [0, 1, 0, 1], "NaN"),
+        ([[1.2, -0.2]] * 4, [0, 1, 0, 1], "-0.2"),
+        ([[0.5, 0.6]] * 4, [0, 1, 0, 1], "sum to 1"),
+        (GOOD, [0, 1, 0], "shapes"),
+        (GOOD, [[0, 1, 0, 1]], "shapes"),
+        (GOOD[0], 0, "shapes"),
+        (GOOD, [0.0, 1.0, 0.0, 1.0], "whole numbers"),
+        (GOOD, [0, 1, math.nan, 1], "whole numbers"),
+        (GOOD, list("abab"), "the rule of every token as an array of numbers"),
+        (GOOD, [[0], [1, 0], [1]], "rows of different lengths"),
+        (GOOD, [0, 1, 0, 10**12], "no token has rule 2, 3"),
+        (GOOD, [0, 1, -1, 1], "numbered"),
+        (GOOD, [0, 2, 0, 2], "no token has rule 1"),
+        (np.empty((0, 2)), np.empty(0, int), "nothing to measure"),
+    ],
+)
 def test_bad_tokens_are_value_errors(function, weights, rules, says):
     with pytest.raises(ValueError, match=says):
         function(weights, rules)

@@ -55,11 +55,12 @@ def maps(rules, modules):
     """Every map of rules to modules that the alignment may choose."""
     for chosen in itertools.product(range(modules), repeat=rules):
         used = len(set(chosen))
-        if (used == rules if modules >= rules else used == modules):
+        if used == rules if modules >= rules else used == modules:
             yield chosen
 
 
 # --- the spec's numbers ---
+
 
 @pytest.mark.parametrize("case", FIXTURE["metrics"], ids=lambda case: case["id"])
 def test_values_of_the_published_implementation(case):
@@ -86,11 +87,15 @@ def dead(rules):
     return matrix
 
 
-@pytest.mark.parametrize(("matrix", "expected"), [
-    (np.eye(4)[[0, 0, 1, 1]], (0.6667, 1, 0.5, 0.5)),
-    (dead(4), (0.3333, 1, 0.25, 0.25)),
-    (dead(32), (0.0323, 1, 0.03125, 0.0125)),
-], ids=["half used", "one dead of 4", "one dead of 32"])
+@pytest.mark.parametrize(
+    ("matrix", "expected"),
+    [
+        (np.eye(4)[[0, 0, 1, 1]], (0.6667, 1, 0.5, 0.5)),
+        (dead(4), (0.3333, 1, 0.25, 0.25)),
+        (dead(32), (0.0323, 1, 0.03125, 0.0125)),
+    ],
+    ids=["half used", "one dead of 4", "one dead of 32"],
+)
 def test_worked_examples(matrix, expected):
     assert [metric(matrix) for metric in FIVE[:4]] == pytest.approx(expected, abs=5e-5)
 
@@ -154,6 +159,7 @@ def test_alignment_of_unbalanced_partitions():
 
 
 # --- independent checks ---
+
 
 @quick
 @given(systems())
@@ -256,6 +262,7 @@ def test_ideal_systems_score_zero_and_one_module_scores_one(system):
 
 # --- the demand ---
 
+
 def test_the_demand_partition():
     assert demand_partition([1 / 6] * 6, 3).tolist() == [0, 1, 2, 0, 1, 2]
     assert demand_partition([0.2] * 5, 2).tolist() == [0, 1, 0, 1, 0]
@@ -289,25 +296,29 @@ def test_uniform_rules_are_dealt_in_turn(rules, modules):
 
 # --- wrong use ---
 
+
 @pytest.mark.parametrize("metric", [*FIVE, mutual_information, effective_modules], ids=lambda metric: metric.__name__)
-@pytest.mark.parametrize(("matrix", "pi", "says"), [
-    ([[1, math.nan], [0, 1]], None, "NaN"),
-    ([[1.5, -0.5], [0, 1]], None, "-0.5"),
-    ([[1, 1], [0, 1]], None, "sum to 1"),
-    ([[0.9995, 0], [0, 1]], None, "sum to 1 within 0.0001, got a sum of 0.9995"),
-    ([[math.inf, 0], [0, 1]], None, "sum to 1"),
-    ([[0, 0], [0, 1]], None, "without tokens"),
-    ([1.0, 0.0], None, "row per rule"),
-    ([[[1.0]]], None, "row per rule"),
-    (np.empty((0, 2)), None, "row per rule"),
-    (np.empty((2, 0)), None, "row per rule"),
-    ([["a", "b"]], None, "array of numbers"),
-    ([[1.0], [0.5, 0.5]], None, "different lengths"),
-    (np.eye(2), [1.0], "one probability per rule"),
-    (np.eye(2), [0.7, 0.7], "pi must sum to 1"),
-    (np.eye(2), [1.5, -0.5], "-0.5"),
-    (np.eye(2), [math.nan, 1], "NaN"),
-])
+@pytest.mark.parametrize(
+    ("matrix", "pi", "says"),
+    [
+        ([[1, math.nan], [0, 1]], None, "NaN"),
+        ([[1.5, -0.5], [0, 1]], None, "-0.5"),
+        ([[1, 1], [0, 1]], None, "sum to 1"),
+        ([[0.9995, 0], [0, 1]], None, "sum to 1 within 0.0001, got a sum of 0.9995"),
+        ([[math.inf, 0], [0, 1]], None, "sum to 1"),
+        ([[0, 0], [0, 1]], None, "without tokens"),
+        ([1.0, 0.0], None, "row per rule"),
+        ([[[1.0]]], None, "row per rule"),
+        (np.empty((0, 2)), None, "row per rule"),
+        (np.empty((2, 0)), None, "row per rule"),
+        ([["a", "b"]], None, "array of numbers"),
+        ([[1.0], [0.5, 0.5]], None, "different lengths"),
+        (np.eye(2), [1.0], "one probability per rule"),
+        (np.eye(2), [0.7, 0.7], "pi must sum to 1"),
+        (np.eye(2), [1.5, -0.5], "-0.5"),
+        (np.eye(2), [math.nan, 1], "NaN"),
+    ],
+)
 def test_bad_matrices_are_value_errors(metric, matrix, pi, says):
     with pytest.raises(ValueError, match=says):
         metric(matrix, pi)

@@ -38,8 +38,13 @@ def by_loop(planted, trace):
         agreement.append(agrees)
         if rule != planted.targets[i, 0]:
             errs.append(agrees)
-    return {"favoured": favoured, "other": other, "agreement": agreement,
-            "agreement where the rule errs": errs, "low favoured": list(low.values())}
+    return {
+        "favoured": favoured,
+        "other": other,
+        "agreement": agreement,
+        "agreement where the rule errs": errs,
+        "low favoured": list(low.values()),
+    }
 
 
 # With 40 examples some queries have no positive across tokens, hence no favourite.
@@ -51,8 +56,7 @@ def test_favoured_feature_agrees_with_a_loop(plant, n):
     table = favoured_feature(traces, planted.targets, planted.factors)
     found = {run: by_loop(planted, traces[run]) for run in runs}
     for row in table.itertuples():
-        mine = [run for run in runs
-                if row.variant in ("all", run[0]) and (row.scope != "seed" or run[1] == row.seed)]
+        mine = [run for run in runs if row.variant in ("all", run[0]) and (row.scope != "seed" or run[1] == row.seed)]
         items = [float(value) for run in mine for value in found[run][row.measure]]
         assert row.n == len(items)
         assert row.value == pytest.approx(np.mean(items), abs=1e-6)
@@ -70,8 +74,13 @@ def test_a_one_feature_guesser_is_recognised(plant):
     # Queries 0–4 watch their low feature (slot 0 in even queries, 1 in odd ones), query 5 its high one.
     trace = guesser(planted, [0, 1, 0, 1, 0, 0])
     found = pooled(favoured_feature({("T+Pos-Att", 0): trace}, planted.targets, planted.factors))
-    assert found == {"favoured": 1.0, "other": 0.0, "agreement": 1.0, "agreement where the rule errs": 1.0,
-                     "low favoured": pytest.approx(5 / 6)}
+    assert found == {
+        "favoured": 1.0,
+        "other": 0.0,
+        "agreement": 1.0,
+        "agreement where the rule errs": 1.0,
+        "low favoured": pytest.approx(5 / 6),
+    }
 
 
 def test_a_perfect_model_agrees_only_where_the_rule_is_right(plant):

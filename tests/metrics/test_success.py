@@ -20,9 +20,18 @@ def records(seed: int = 0) -> pd.DataFrame:
             inside = float(draws.choice([0.5, 0.95, 1.0]))
             for condition, value in (("iid", inside), ("ood/x", draws.random()), ("ood/y", draws.choice([0.95, 0.99]))):
                 for selection in ("best", "last"):
-                    found.append({"model": model, "cell": f"{model}{run}", "selection": selection, "factor": "",
-                                  "level": "", "metric": "accuracy", "condition": condition,
-                                  "value": float(value) if selection == "last" else 0.0})
+                    found.append(
+                        {
+                            "model": model,
+                            "cell": f"{model}{run}",
+                            "selection": selection,
+                            "factor": "",
+                            "level": "",
+                            "metric": "accuracy",
+                            "condition": condition,
+                            "value": float(value) if selection == "last" else 0.0,
+                        }
+                    )
     table = pd.DataFrame(found)
     return pd.concat([table, table.assign(metric="loss", value=9.0), table.assign(factor="length", level="2")])
 
@@ -33,8 +42,10 @@ def test_counts_and_means_are_those_of_a_plain_loop() -> None:
     assert len(table) == 4
     whole = given[(given.selection == "last") & (given.metric == "accuracy") & (given.factor == "")]
     for (model, condition), row in table.iterrows():
-        runs = {cell: dict(zip(part.condition, part.value, strict=True))
-                for cell, part in whole[whole.model == model].groupby("cell")}
+        runs = {
+            cell: dict(zip(part.condition, part.value, strict=True))
+            for cell, part in whole[whole.model == model].groupby("cell")
+        }
         learned = [run[condition] for run in runs.values() if run["iid"] >= 0.95]
         solved = [value for value in learned if value > 0.95]
         assert (row.runs, row.converged, row.solved) == (12, len(learned), len(solved))
@@ -49,7 +60,8 @@ def test_counts_and_means_are_those_of_a_plain_loop() -> None:
 def test_exactly_at_the_bound_a_run_has_converged_but_not_solved() -> None:
     rows = [(cell, condition, 0.95) for cell in range(3) for condition in ("iid", "ood/x")]
     given = pd.DataFrame(rows, columns=["cell", "condition", "value"]).assign(
-        model="m", selection="last", factor="", metric="accuracy")
+        model="m", selection="last", factor="", metric="accuracy"
+    )
     (row,) = success_table(given, ["model"]).to_dict("records")
     assert (row["converged"], row["solved"]) == (3, 0)
 
@@ -67,8 +79,9 @@ def test_without_a_converged_run_there_is_no_conditional_mean() -> None:
 def test_runs_that_diverged_have_not_converged() -> None:
     given = records()
     lost = pd.DataFrame({"model": ["b", "b", "elsewhere"]})
-    plain, table = (success_table(given, ["model"], diverged=frame).set_index(["model", "condition"])
-                    for frame in (None, lost))
+    plain, table = (
+        success_table(given, ["model"], diverged=frame).set_index(["model", "condition"]) for frame in (None, lost)
+    )
     assert (table.loc["a"] == plain.loc["a"]).all(axis=None)
     for condition in ("ood/x", "ood/y"):
         row, before = table.loc[("b", condition)], plain.loc[("b", condition)]

@@ -39,12 +39,15 @@ def test_a_run_with_nothing_to_measure_is_nan_and_left_out():
     assert by.loc["B"].tolist() == pytest.approx([math.nan, 0, 0], nan_ok=True)
 
 
-@pytest.mark.parametrize(("traces", "targets", "said"), [
-    ({}, TARGETS, "no traces"),
-    ({("A", 3): {"prediction": np.zeros((2, 1))}}, TARGETS, "A, seed 3: no 'decoder.attention'"),
-    ({("A", 3): {"decoder.attention": np.zeros((5, 4))}}, TARGETS, "has 5 examples, the targets have 2"),
-    ({("A", 3): {"decoder.attention": np.zeros((2, 4))}}, np.zeros(2), r"\(N, 1\), got \(2,\)"),
-])
+@pytest.mark.parametrize(
+    ("traces", "targets", "said"),
+    [
+        ({}, TARGETS, "no traces"),
+        ({("A", 3): {"prediction": np.zeros((2, 1))}}, TARGETS, "A, seed 3: no 'decoder.attention'"),
+        ({("A", 3): {"decoder.attention": np.zeros((5, 4))}}, TARGETS, "has 5 examples, the targets have 2"),
+        ({("A", 3): {"decoder.attention": np.zeros((2, 4))}}, np.zeros(2), r"\(N, 1\), got \(2,\)"),
+    ],
+)
 def test_wrong_use_is_answered(traces, targets, said):
     with pytest.raises(UsageError, match=said):
         tabulate(traces, targets, ["decoder.attention"], lambda trace: {})
@@ -60,8 +63,11 @@ def test_positions_are_refused_where_the_queried_feature_repeats():
 
 
 def test_the_other_pair_may_repeat():
-    factors = {"positions": np.array([[0, 1], [2, 0]]), "chosen": np.array([0, 1]),
-               "occurrences": np.array([[1, 1, 4, 0], [0, 3, 1, 1]])}
+    factors = {
+        "positions": np.array([[0, 1], [2, 0]]),
+        "chosen": np.array([0, 1]),
+        "occurrences": np.array([[1, 1, 4, 0], [0, 3, 1, 1]]),
+    }
     assert forced_positions(factors).tolist() == [[0, 1], [2, 0]]
     with pytest.raises(UsageError):
         forced_positions({**factors, "chosen": np.array([1, 1])})

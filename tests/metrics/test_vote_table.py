@@ -22,15 +22,28 @@ def study(seed=0, digits=2, seeds=5, tasks=2):
     settings = ("classification", "regression")
     places = itertools.product(EXPERIMENTS, settings, (2, 8), range(tasks), GATINGS, range(seeds))
     for number, ((architecture, search), setting, rules, task_seed, gating, run) in enumerate(places):
-        place = {"scale": "mini", "architecture": architecture, "setting": setting, "search": search, "rules": rules,
-                 "width": 32, "task_seed": task_seed, "gating": gating, "seed": run, "still_learning": run == 3,
-                 "factor": "", "cell": f"cell {number}", "status": "finished"}
+        place = {
+            "scale": "mini",
+            "architecture": architecture,
+            "setting": setting,
+            "search": search,
+            "rules": rules,
+            "width": 32,
+            "task_seed": task_seed,
+            "gating": gating,
+            "seed": run,
+            "still_learning": run == 3,
+            "factor": "",
+            "cell": f"cell {number}",
+            "status": "finished",
+        }
         for condition in {of[architecture] for of in CONDITIONS.values()}:
             for metric, selection in itertools.product(("accuracy", "loss"), ("last", "best")):
                 if setting == "classification" or metric == "loss":
                     value = round(float(numbers.uniform()), digits)
-                    rows.append({**place, "condition": condition, "metric": metric, "selection": selection,
-                                 "value": value})
+                    rows.append(
+                        {**place, "condition": condition, "metric": metric, "selection": selection, "value": value}
+                    )
     # As the store gives it: numbers and None, not 1.0 and NaN.
     return pd.DataFrame(rows).assign(search=pd.Series([row["search"] for row in rows], dtype=object))
 
@@ -66,7 +79,8 @@ def test_votes_by_hand(seed, digits, seeds):
     for rows in (records, records[keep]):
         table = vote_table(rows)
         for condition, (name, contest) in itertools.product(
-                ("id", "ood"), (("all", GATINGS), ("joint against none", ("joint", "none")))):
+            ("id", "ood"), (("all", GATINGS), ("joint against none", ("joint", "none")))
+        ):
             found = table[(table["condition"] == condition) & (table["contest"] == name)].set_index("gating")
             total, ties, experiments = by_hand(rows, condition, contest)
             assert found["votes"].to_dict() == pytest.approx(total)
@@ -89,8 +103,10 @@ def test_only_rnn_classification_is_flipped():
     """With two contestants, flipping gives these votes to the other one."""
     records = study()
     records = records[records["gating"].isin(["joint", "none"])]
-    for part, other in ((records["architecture"] == "rnn") & (records["setting"] == "classification"), True), (
-            (records["architecture"] != "rnn") | (records["setting"] == "regression"), False):
+    for part, other in (
+        ((records["architecture"] == "rnn") & (records["setting"] == "classification"), True),
+        ((records["architecture"] != "rnn") | (records["setting"] == "regression"), False),
+    ):
         table = vote_table(records[part]).query("condition == 'id' and contest == 'all'")
         expected = table["votes"][::-1] if other else table["votes"]
         assert table["flipped"].tolist() == pytest.approx(expected.tolist())
@@ -99,8 +115,9 @@ def test_only_rnn_classification_is_flipped():
 def test_significant_votes_by_scipy():
     """The best must beat every other; adjusted over experiments."""
     records = study(1, digits=9, seeds=6, tasks=4)
-    records.loc[records["gating"] == "truth", "value"] += np.where(
-        records["setting"] == "classification", 0.75, -0.75)[records["gating"] == "truth"]
+    records.loc[records["gating"] == "truth", "value"] += np.where(records["setting"] == "classification", 0.75, -0.75)[
+        records["gating"] == "truth"
+    ]
     table = vote_table(records).set_index(["condition", "contest", "gating"])
     last = records[(records["selection"] == "last") & (records["condition"] == "iid")]
     p_values, winners = [], []
@@ -114,7 +131,8 @@ def test_significant_votes_by_scipy():
     clear = benjamini_hochberg(p_values) <= 0.05
     found = table.loc[("id", "all")]
     assert found["significant"].to_dict() == {
-        gating: sum(won == gating and sure for won, sure in zip(winners, clear, strict=True)) for gating in GATINGS}
+        gating: sum(won == gating and sure for won, sure in zip(winners, clear, strict=True)) for gating in GATINGS
+    }
     assert 10 < found["significant"].sum() < len(p_values)
     assert set(found["undecided"]) == {int((~clear).sum())}
 
@@ -161,11 +179,14 @@ def test_other_axes_and_conditions_can_be_named():
     assert vote_table(records, conditions=longest)["condition"].unique().tolist() == ["stretched"]
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    (lambda records: records.drop(columns=["gating", "seed"]), "missing: gating, seed"),
-    (lambda records: records.assign(gating="hard"), "got 'hard'"),
-    (lambda records: records.assign(setting="ranking"), "got 'ranking'"),
-])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda records: records.drop(columns=["gating", "seed"]), "missing: gating, seed"),
+        (lambda records: records.assign(gating="hard"), "got 'hard'"),
+        (lambda records: records.assign(setting="ranking"), "got 'ranking'"),
+    ],
+)
 def test_wrong_records_are_answered(change, says):
     with pytest.raises(ValueError, match=says):
         vote_table(change(study()))

@@ -64,9 +64,7 @@ class Members:
 
     def bits(self, step: int, members: Sequence[int]) -> Tensor:
         generator = torch.Generator().manual_seed(2000 + step)
-        drawn = torch.randint(
-            -(2**15), 2**15, (self.count, max(1, self.lanes)), generator=generator, dtype=torch.int16
-        )
+        drawn = torch.randint(-(2**15), 2**15, (self.count, max(1, self.lanes)), generator=generator, dtype=torch.int16)
         return drawn[list(members)]
 
     def parameters(self, members: Sequence[int]) -> dict[str, Tensor]:

@@ -76,8 +76,9 @@ def test_padding_is_as_if_it_were_not_there(kind: type[unseen.Adapter], name: st
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
     parameters = list(module.parameters())
     weights = torch.randn(ours.shape, generator=torch.Generator().manual_seed(0))
-    gradients = [torch.autograd.grad((answer * weights).sum(), parameters, materialize_grads=True)
-                 for answer in (ours, theirs)]
+    gradients = [
+        torch.autograd.grad((answer * weights).sum(), parameters, materialize_grads=True) for answer in (ours, theirs)
+    ]
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 

@@ -32,8 +32,11 @@ def test_a_class_and_its_text_are_one_model() -> None:
     assert by_class == by_text == unseen.model(users.Plain)
     assert hash(by_class) == hash(by_text)
     # As it was before there were texts and options: name, and a digest of the text and of what `super` encloses.
-    assert by_class.identity() == {"version": 1, "name": "users:Plain",
-                                   "source": digest([inspect.getsource(users.Plain), "Plain"])}
+    assert by_class.identity() == {
+        "version": 1,
+        "name": "users:Plain",
+        "source": digest([inspect.getsource(users.Plain), "Plain"]),
+    }
     assert model_config(by_class) is by_class
     assert is_foreign(by_class) and not is_foreign(model_config("lstm"))
 
@@ -79,23 +82,27 @@ def test_another_process_gets_the_name_and_imports_it() -> None:
 
 def test_the_source_is_the_same_in_every_process() -> None:
     script = "import unseen; print(unseen.model('users:Decorated').source, unseen.model('users:Adapted').source)"
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
-                          cwd=Path(users.__file__).parent).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(users.__file__).parent
+    ).stdout
     assert said.split() == [unseen.model(cls).source for cls in (users.Decorated, users.Adapted)]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("no_such_module:Model", "No module named 'no_such_module'. The module must be installed"),
-    ("users:Plian", r"there is no 'Plian' in .*users\.py\. Did you mean 'Plain'"),
-    ("users:function", "is a function; expected an nn.Module class"),
-    ("users:Config", "is the class Config; expected an nn.Module class"),
-    ("users.Plain", "A class of your own is written module:Class, like users:Plain"),
-    ("users.py:Plain", "write the module as Python imports it"),
-    ("./users:Plain", "write the module as Python imports it"),
-    ("users:Wrongly", "Options must be a subclass of unseen.config.Config, got the class Wrongly.Options"),
-    ("users:Taken", "an option can't be called 'source'"),
-    ("transfomer", "Did you mean 'transformer'"),
-])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no_such_module:Model", "No module named 'no_such_module'. The module must be installed"),
+        ("users:Plian", r"there is no 'Plian' in .*users\.py\. Did you mean 'Plain'"),
+        ("users:function", "is a function; expected an nn.Module class"),
+        ("users:Config", "is the class Config; expected an nn.Module class"),
+        ("users.Plain", "A class of your own is written module:Class, like users:Plain"),
+        ("users.py:Plain", "write the module as Python imports it"),
+        ("./users:Plain", "write the module as Python imports it"),
+        ("users:Wrongly", "Options must be a subclass of unseen.config.Config, got the class Wrongly.Options"),
+        ("users:Taken", "an option can't be called 'source'"),
+        ("transfomer", "Did you mean 'transformer'"),
+    ],
+)
 def test_wrong_names_are_answered(name: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         unseen.model(name)
@@ -109,8 +116,12 @@ def test_a_module_that_raises_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_is_no_model_is_refused() -> None:
-    for wrong, said in ((nn.Linear(2, 2), "not an instance"), (users.Optional.Options(), r"unseen\.model\(Class"),
-                        (int, "the class int; expected an nn.Module class"), (3, "give a registered name")):
+    for wrong, said in (
+        (nn.Linear(2, 2), "not an instance"),
+        (users.Optional.Options(), r"unseen\.model\(Class"),
+        (int, "the class int; expected an nn.Module class"),
+        (3, "give a registered name"),
+    ):
         with pytest.raises(UsageError, match=said):
             model_config(wrong)  # type: ignore[arg-type]
 
@@ -120,8 +131,11 @@ def test_constructors() -> None:
         module = unseen.build(unseen.model(f"users:{name}"), SPEC, seed=1)
         again = unseen.build(unseen.model(f"users:{name}"), SPEC, seed=1)
         assert all(torch.equal(a, b) for a, b in zip(module.parameters(), again.parameters(), strict=True))
-    for name, said in (("Keyword", "needs spec to be built"), ("Reluctant", "needs options, spec, more"),
-                       ("Crashing", r"can't be built as Crashing\(spec\): ZeroDivisionError: no way")):
+    for name, said in (
+        ("Keyword", "needs spec to be built"),
+        ("Reluctant", "needs options, spec, more"),
+        ("Crashing", r"can't be built as Crashing\(spec\): ZeroDivisionError: no way"),
+    ):
         with pytest.raises(UsageError, match=said):
             unseen.build(unseen.model(f"users:{name}"), SPEC)
 
@@ -142,9 +156,11 @@ def test_what_other_processes_can_import() -> None:
     elsewhere = pickle.loads(pickle.dumps(model_config(Here).model_copy(update={"source": "0"})))
     with pytest.raises(UsageError, match="stands for other code"):
         check_importable(elsewhere)
-    script = ("import unseen, torch\nfrom unseen.models.foreign import check_importable\n"
-              "class Net(torch.nn.Module): pass\n"
-              "try: check_importable(unseen.model(Net))\nexcept unseen.UsageError as error: print(error)")
+    script = (
+        "import unseen, torch\nfrom unseen.models.foreign import check_importable\n"
+        "class Net(torch.nn.Module): pass\n"
+        "try: check_importable(unseen.model(Net))\nexcept unseen.UsageError as error: print(error)"
+    )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "can't import __main__:Net: it is defined in the script or notebook that runs" in said and "mine:Net" in said
 
@@ -155,9 +171,11 @@ def plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     info = tmp_path / "plugged_models-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged-models\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[unseen.models]\nplugged-plain = users:Plain\n"
-                                           "plugged-options = users:Optional\nplugged-adapted = users:Adapted\n"
-                                           "plugged-function = users:function\n")
+    (info / "entry_points.txt").write_text(
+        "[unseen.models]\nplugged-plain = users:Plain\n"
+        "plugged-options = users:Optional\nplugged-adapted = users:Adapted\n"
+        "plugged-function = users:function\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(MODELS, "_entries", dict(MODELS._entries))
     monkeypatch.setattr(MODELS, "_plugins_read", False)
@@ -169,8 +187,11 @@ def plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_plug_ins_are_called_by_their_own_names() -> None:
     plain, wide = unseen.model("plugged-plain"), unseen.model("plugged-options", width=16)
     adapted = unseen.model("plugged-adapted", width=16)
-    assert plain.identity() == {"version": 1, "name": "plugged-plain",
-                                "source": digest([inspect.getsource(users.Plain), "Plain"])}
+    assert plain.identity() == {
+        "version": 1,
+        "name": "plugged-plain",
+        "source": digest([inspect.getsource(users.Plain), "Plain"]),
+    }
     assert wide.identity() == {"version": 1, "name": "plugged-options", "width": 16}
     assert adapted.identity() == {"version": 1, "name": "plugged-adapted", "width": 16}
     for model, kind in ((plain, users.Plain), (wide, users.Optional), (adapted, users.Adapted)):

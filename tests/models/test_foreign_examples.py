@@ -35,9 +35,18 @@ def test_a_foreign_model_trains_on_a_task_of_each_family(model: str, family: str
     if model == "Bert":
         pytest.importorskip("transformers")
     task = TASKS[family]
-    runs = unseen.train(task, unseen.model(f"your_models:{model}", width=8), seeds=2, stack=2, steps=3, batch=6,
-                        validate_every=3, validation_examples=20, evaluation=unseen.Evaluation(examples=30),
-                        progress="none")
+    runs = unseen.train(
+        task,
+        unseen.model(f"your_models:{model}", width=8),
+        seeds=2,
+        stack=2,
+        steps=3,
+        batch=6,
+        validate_every=3,
+        validation_examples=20,
+        evaluation=unseen.Evaluation(examples=30),
+        progress="none",
+    )
     assert set(runs.cells.status) == {"finished"}
     assert runs.cells.note.str.contains("member by member").tolist() == [not TOGETHER[model]] * 2
     whole = runs.table.query("factor == '' and metric == 'loss'")
@@ -51,11 +60,33 @@ def test_a_foreign_model_trains_on_a_task_of_each_family(model: str, family: str
 def test_one_of_them_on_the_command_line(tmp_path: Path) -> None:
     """From the directory it lies in, which `-P` takes off the path as an installed command does."""
     (tmp_path / "your_models.py").write_text((EXAMPLES / "your_models.py").read_text())
-    small = ["length=4", "train_size=200", "evaluation_size=100", "batch=6", "validate_every=3",
-             "validation_examples=20", "width=8", "layers=1"]
+    small = [
+        "length=4",
+        "train_size=200",
+        "evaluation_size=100",
+        "batch=6",
+        "validate_every=3",
+        "validation_examples=20",
+        "width=8",
+        "layers=1",
+    ]
 
-    command = [sys.executable, "-P", "-m", "unseen", "train", "retrieval/T1", "your_models:Stock", "--seeds", "2",
-               "--steps", "3", "--out", "runs", *(part for option in small for part in ("--set", option))]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "unseen",
+        "train",
+        "retrieval/T1",
+        "your_models:Stock",
+        "--seeds",
+        "2",
+        "--steps",
+        "3",
+        "--out",
+        "runs",
+        *(part for option in small for part in ("--set", option)),
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "over 2 seeds" in done.stdout

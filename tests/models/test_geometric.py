@@ -26,8 +26,10 @@ def neighbours(place: int, length: int) -> list[int]:
 def scanned(scores: Tensor, real: Tensor) -> Tensor:
     """(B, heads, T, T) scores and (B, T) real → the weights, a product at a time."""
     batch, heads, length, _ = scores.shape
-    weights = [[[[scores.new_zeros(()) for _ in range(length)] for _ in range(length)] for _ in range(heads)]
-               for _ in range(batch)]
+    weights = [
+        [[[scores.new_zeros(()) for _ in range(length)] for _ in range(length)] for _ in range(heads)]
+        for _ in range(batch)
+    ]
     for b in range(batch):
         for h in range(heads):
             for i in range(length):
@@ -37,8 +39,9 @@ def scanned(scores: Tensor, real: Tensor) -> Tensor:
                         match = 1 / (1 + torch.exp(-scores[b, h, i, j]))
                         weights[b][h][i][j] = reached * match
                         reached = reached * (1 - match)
-    return torch.stack([torch.stack([torch.stack([torch.stack(row) for row in rows]) for rows in part])
-                        for part in weights])
+    return torch.stack(
+        [torch.stack([torch.stack([torch.stack(row) for row in rows]) for rows in part]) for part in weights]
+    )
 
 
 def allowed(real: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -89,8 +92,10 @@ def test_the_slope_at_zero_is_a_half_of_a_half() -> None:
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
-@given(st.lists(st.sampled_from([-1e9, -200.0, -50.0, -1.0, 0.0, 1.0, 50.0, 200.0, 1e9]), min_size=16, max_size=16),
-       st.integers(0, 4))
+@given(
+    st.lists(st.sampled_from([-1e9, -200.0, -50.0, -1.0, 0.0, 1.0, 50.0, 200.0, 1e9]), min_size=16, max_size=16),
+    st.integers(0, 4),
+)
 def test_extreme_scores_have_finite_values_and_gradients(values: list[float], count: int) -> None:
     scores = torch.tensor(values).view(1, 1, 4, 4).requires_grad_()
     real = (torch.arange(4) < count)[None]

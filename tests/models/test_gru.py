@@ -38,8 +38,9 @@ def test_agrees_with_the_formula(first: bool, limit: int, monkeypatch: pytest.Mo
     mine, theirs = gated(given, from_state, before), textbook(given, from_state, before)
     torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
     weight = numbers(BATCH, WIDTH, seed=3).detach()
-    for a, b in zip(torch.autograd.grad(mine, everything, weight), torch.autograd.grad(theirs, everything, weight),
-                    strict=True):
+    for a, b in zip(
+        torch.autograd.grad(mine, everything, weight), torch.autograd.grad(theirs, everything, weight), strict=True
+    ):
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
 
 

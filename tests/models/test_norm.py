@@ -20,8 +20,11 @@ def numbers(*shape: int, seed: int) -> Tensor:
 
 def parts(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs, scales and shifts of some members."""
-    return (numbers(MEMBERS, 3, 11, WIDTH, seed=seed), numbers(MEMBERS, WIDTH, seed=seed + 1),
-            numbers(MEMBERS, WIDTH, seed=seed + 2))
+    return (
+        numbers(MEMBERS, 3, 11, WIDTH, seed=seed),
+        numbers(MEMBERS, WIDTH, seed=seed + 1),
+        numbers(MEMBERS, WIDTH, seed=seed + 2),
+    )
 
 
 def stacked(x: Tensor, scale: Tensor, shift: Tensor) -> list[Tensor]:

@@ -19,19 +19,40 @@ Key = tuple[str, str] | tuple[str, str, str, str]
 Numbers = Callable[[Entry], Mapping[Key, float]]
 
 
-def made(name: str, scale: str, numbers: Numbers, *, best: Numbers | None = None, seeds: Sequence[int] = range(3),
-         status: Callable[[Entry], str] = lambda entry: "finished",
-         still_learning: Callable[[Entry], int | None] = lambda entry: 0,
-         curve: Callable[[Entry], Mapping[tuple[int, str, str], float]] = lambda entry: {},
-         only: Callable[[Entry], bool] = lambda entry: True) -> Source:
+def made(
+    name: str,
+    scale: str,
+    numbers: Numbers,
+    *,
+    best: Numbers | None = None,
+    seeds: Sequence[int] = range(3),
+    status: Callable[[Entry], str] = lambda entry: "finished",
+    still_learning: Callable[[Entry], int | None] = lambda entry: 0,
+    curve: Callable[[Entry], Mapping[tuple[int, str, str], float]] = lambda entry: {},
+    only: Callable[[Entry], bool] = lambda entry: True,
+) -> Source:
     """A source of a study at a scale. `numbers` are those of the last weights of a run, `best` of the best (default:
     half of them, so that who reads the wrong ones is found out); `only` keeps some of its entries."""
     entries = [entry for entry in find_study(name).entries(scale, seeds) if only(entry)]
-    frame = pd.DataFrame([{
-        "scale": scale, "levels": json.dumps(dict(entry.levels)), "cell": entry.cell.id, "seed": entry.cell.seed,
-        "data_seed": entry.cell.data_seed, "status": status(entry), "step": entry.cell.recipe.steps,
-        "best_step": 1, "still_learning": still_learning(entry), "note": "", "cause": None,
-        **{part: canonical(entry.cell.work[part]) for part in ("task", "model", "recipe")}} for entry in entries])
+    frame = pd.DataFrame(
+        [
+            {
+                "scale": scale,
+                "levels": json.dumps(dict(entry.levels)),
+                "cell": entry.cell.id,
+                "seed": entry.cell.seed,
+                "data_seed": entry.cell.data_seed,
+                "status": status(entry),
+                "step": entry.cell.recipe.steps,
+                "best_step": 1,
+                "still_learning": still_learning(entry),
+                "note": "",
+                "cause": None,
+                **{part: canonical(entry.cell.work[part]) for part in ("task", "model", "recipe")},
+            }
+            for entry in entries
+        ]
+    )
     records, points = [], []
     for entry in entries:
         if status(entry) != "finished":
@@ -39,12 +60,21 @@ def made(name: str, scale: str, numbers: Numbers, *, best: Numbers | None = None
         last = numbers(entry)
         other = {key: value / 2 for key, value in last.items()} if best is None else best(entry)
         for selection, found in (("last", last), ("best", other)):
-            records += [(entry.cell.id, selection, key[0], *(key[2:] or ("", "")), key[1], value, 0.001, 1000)
-                        for key, value in found.items()]
+            records += [
+                (entry.cell.id, selection, key[0], *(key[2:] or ("", "")), key[1], value, 0.001, 1000)
+                for key, value in found.items()
+            ]
         points += [(entry.cell.id, *where, value) for where, value in curve(entry).items()]
     columns = ["cell", "selection", "condition", "factor", "level", "metric", "value", "standard_error", "n"]
     curves = pd.DataFrame(points, columns=["cell", "step", "condition", "metric", "value"])
     runs = cells_table(frame)
-    return Source(Path("made-up"), {"study": f"{name}@1"}, scale,
-                  records_table(pd.DataFrame(records, columns=columns), frame), runs, _axes(frame, runs),
-                  dict(zip(frame["cell"], frame["task"], strict=True)), lambda: curves_table(curves, frame))
+    return Source(
+        Path("made-up"),
+        {"study": f"{name}@1"},
+        scale,
+        records_table(pd.DataFrame(records, columns=columns), frame),
+        runs,
+        _axes(frame, runs),
+        dict(zip(frame["cell"], frame["task"], strict=True)),
+        lambda: curves_table(curves, frame),
+    )

@@ -26,8 +26,12 @@ T6 = {"length": 5, "train_size": 200, "evaluation_size": 100}
 
 def accuracies(levels: Levels, seed: int) -> dict[Key, float]:
     """0.9 inside and 0.8 outside the training distribution, a point more per seed."""
-    return {("iid", "accuracy"): 0.9 + 0.01 * seed, ("ood/single", "accuracy"): 0.8 + 0.01 * seed,
-            ("iid", "loss"): 0.2, ("ood/single", "loss"): 0.4}
+    return {
+        ("iid", "accuracy"): 0.9 + 0.01 * seed,
+        ("ood/single", "accuracy"): 0.8 + 0.01 * seed,
+        ("iid", "loss"): 0.2,
+        ("ood/single", "loss"): 0.4,
+    }
 
 
 def named_task(levels: Levels) -> Task:
@@ -41,16 +45,24 @@ def named_model(levels: Levels) -> Any:
     return options(levels.get("model", "retrieval-transformer"))
 
 
-def build(path: Path, *, study: str | None = "made-up@1", axes: Mapping[str, Sequence[Any]] | None = None,
-          metrics: Callable[[Levels, int], Mapping[Key, float]] = accuracies,
-          last: Callable[[Levels, int], Mapping[Key, float]] | None = None,
-          seeds: Sequence[int] | Callable[[Levels], Sequence[int]] = range(5),
-          status: Callable[[Levels, int], str] = lambda levels, seed: "finished",
-          still_learning: Callable[[Levels, int], bool | None] = lambda levels, seed: False,
-          curve: Callable[[Levels, int], Mapping[tuple[int, str, str], float]] = lambda levels, seed: {},
-          task: Callable[[Levels], Task] = named_task, model: Callable[[Levels], Any] = named_model,
-          without: Callable[[Levels], bool] = lambda levels: False, scale: str = "mini",
-          weights: Callable[[Cell], Mapping[str, bytes]] = lambda cell: {}, steps: int = 1000) -> Path:
+def build(
+    path: Path,
+    *,
+    study: str | None = "made-up@1",
+    axes: Mapping[str, Sequence[Any]] | None = None,
+    metrics: Callable[[Levels, int], Mapping[Key, float]] = accuracies,
+    last: Callable[[Levels, int], Mapping[Key, float]] | None = None,
+    seeds: Sequence[int] | Callable[[Levels], Sequence[int]] = range(5),
+    status: Callable[[Levels, int], str] = lambda levels, seed: "finished",
+    still_learning: Callable[[Levels, int], bool | None] = lambda levels, seed: False,
+    curve: Callable[[Levels, int], Mapping[tuple[int, str, str], float]] = lambda levels, seed: {},
+    task: Callable[[Levels], Task] = named_task,
+    model: Callable[[Levels], Any] = named_model,
+    without: Callable[[Levels], bool] = lambda levels: False,
+    scale: str = "mini",
+    weights: Callable[[Cell], Mapping[str, bytes]] = lambda cell: {},
+    steps: int = 1000,
+) -> Path:
     """A store of every combination of levels (but those `without`) and seed; returns its path.
 
     `metrics` are the numbers of a run's best weights, `last` of its last ones (default: the same); `curve` its points,
@@ -76,13 +88,20 @@ def build(path: Path, *, study: str | None = "made-up@1", axes: Mapping[str, Seq
             best = _measures(metrics(levels, seed))
             diverged = status(levels, seed) == "diverged"
             finished[cell] = Finished(
-                status(levels, seed), steps, steps, None if diverged else still_learning(levels, seed), "",
+                status(levels, seed),
+                steps,
+                steps,
+                None if diverged else still_learning(levels, seed),
+                "",
                 {} if diverged else {"best": best, "last": best if last is None else _measures(last(levels, seed))},
-                weights(entry.cell), {"seconds": 1.0, "cpu_seconds": 1.0, "device": "cpu"})
+                weights(entry.cell),
+                {"seconds": 1.0, "cpu_seconds": 1.0, "device": "cpu"},
+            )
             points += [Point(cell, *where, value) for where, value in curve(levels, seed).items()]
         begun = [e for e in entries if status(e.levels, e.cell.seed) == "pending" and curve(e.levels, e.cell.seed)]
-        points += [Point(e.cell.id, *where, value) for e in begun
-                   for where, value in curve(e.levels, e.cell.seed).items()]
+        points += [
+            Point(e.cell.id, *where, value) for e in begun for where, value in curve(e.levels, e.cell.seed).items()
+        ]
         spans = {cell: Span(0, steps, 1.0, 1.0, "here:1") for cell in ended}
         if ended or begun:
             cells = [*ended, *(e.cell.id for e in begun)]

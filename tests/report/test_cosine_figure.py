@@ -31,7 +31,8 @@ def drawn(path: Path) -> list[dict[str, Any]]:
     found = chart["concat"]
     for panel in found:
         panel["cells"], panel["frames"], panel["names"], _ = (
-            chart["datasets"][layer["data"]["name"]] for layer in panel["layer"])
+            chart["datasets"][layer["data"]["name"]] for layer in panel["layer"]
+        )
     return found
 
 
@@ -56,7 +57,13 @@ def test_names_have_the_colour_of_their_group(tmp_path: Path) -> None:
     cosine_figure(matrices(), NAMES, GROUPS, tmp_path / "x.json", "planted")
     panel = drawn(tmp_path / "x.json")[0]
     assert [(name["name"], name["group"]) for name in panel["names"]] == [
-        ("p", "group a"), ("q", "group a"), ("s", "group b"), ("r", "group a"), ("t", "group b"), ("u", "group b")]
+        ("p", "group a"),
+        ("q", "group a"),
+        ("s", "group b"),
+        ("r", "group a"),
+        ("t", "group b"),
+        ("u", "group b"),
+    ]
     scale = panel["layer"][2]["encoding"]["color"]["scale"]
     assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"group a": "#0072B2", "group b": "#D55E00"}
 
@@ -92,8 +99,15 @@ RECIPE = {"steps": 6, "batch": 20, "validate_every": 2, "validation_examples": 2
 
 def test_from_runs_and_from_a_directory(tmp_path: Path) -> None:
     model = unseen.model("ctl-bilstm", width=8, embedding=8)
-    runs = unseen.train(unseen.task("ctl/R", **TASK), model, seeds=3, out=tmp_path / "r", progress="none",
-                        evaluation=unseen.Evaluation(conditions=("iid",), examples=40), **RECIPE)
+    runs = unseen.train(
+        unseen.task("ctl/R", **TASK),
+        model,
+        seeds=3,
+        out=tmp_path / "r",
+        progress="none",
+        evaluation=unseen.Evaluation(conditions=("iid",), examples=40),
+        **RECIPE,
+    )
     found = unseen.cosines(runs, seed=1, out=tmp_path / "x.svg")
     assert found.shape == (4, 8, 8) and "ctl-bilstm on ctl/R, seed 1" in (tmp_path / "x.svg").read_text()
     trace = runs.trace("probe/singles", n=32, keep=["readout.state"])
@@ -122,8 +136,12 @@ def test_from_runs_and_from_a_directory(tmp_path: Path) -> None:
 def test_from_a_study(tmp_path: Path) -> None:
     """Cells of a study, whose weights are kept only if asked for; a world of its own survives the way."""
     world = json.loads(unseen.task("ctl/R", **TASK, task_seed=5).actual_world.model_dump_json())
-    base = {"task": {"name": "ctl/R", **TASK}, "model": {"name": "ctl-bilstm", "width": 8, "embedding": 8},
-            "recipe": RECIPE, "evaluation": {"conditions": ["iid"], "examples": 40}}
+    base = {
+        "task": {"name": "ctl/R", **TASK},
+        "model": {"name": "ctl-bilstm", "width": 8, "embedding": 8},
+        "recipe": RECIPE,
+        "evaluation": {"conditions": ["iid"], "examples": 40},
+    }
     grid = Grid({"world": {"own": {"task": {"world": world}}, "drawn": {}}}, base, [0])
     study = Study("looking", 1, "?", {"smoke": None}, lambda scale: [grid])
     for keep in ("none", "best"):
@@ -136,7 +154,12 @@ def test_from_a_study(tmp_path: Path) -> None:
 
 
 def test_a_task_without_functions(tmp_path: Path) -> None:
-    runs = unseen.train(unseen.task("retrieval/T1", length=3, train_size=50, evaluation_size=20), "retrieval-lstm",
-                        seeds=1, progress="none", **RECIPE)
+    runs = unseen.train(
+        unseen.task("retrieval/T1", length=3, train_size=50, evaluation_size=20),
+        "retrieval-lstm",
+        seeds=1,
+        progress="none",
+        **RECIPE,
+    )
     with pytest.raises(unseen.UsageError, match="no cosines between functions: it is about tasks with tables"):
         unseen.cosines(runs, seed=0)

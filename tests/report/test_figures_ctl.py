@@ -32,20 +32,26 @@ def drawn(name: str, of: Source) -> Drawing:
     return found
 
 
-def grid_places(seeds: int = 3, bridges: tuple[int, ...] = (4, 8), shared: tuple[int, ...] = (2, 3)
-                ) -> list[dict[str, Any]]:
-    return [{"task": "ctl/S", "model": model, "bridge": o, "shared": k, "seed": seed}
-            for model, o, k, seed in product(GRIDS.values(), bridges, shared, range(seeds))]
+def grid_places(
+    seeds: int = 3, bridges: tuple[int, ...] = (4, 8), shared: tuple[int, ...] = (2, 3)
+) -> list[dict[str, Any]]:
+    return [
+        {"task": "ctl/S", "model": model, "bridge": o, "shared": k, "seed": seed}
+        for model, o, k, seed in product(GRIDS.values(), bridges, shared, range(seeds))
+    ]
 
 
 def grid_numbers(run: made.Run, draws: np.random.Generator) -> dict[Any, float]:
-    return {("iid", "accuracy"): 1.0, ("ood/transition", "accuracy"): run["bridge"] * run["shared"] / 60
-            + 0.1 * draws.random()}
+    return {
+        ("iid", "accuracy"): 1.0,
+        ("ood/transition", "accuracy"): run["bridge"] * run["shared"] / 60 + 0.1 * draws.random(),
+    }
 
 
 def last(of: Source, condition: str, metric: str = "accuracy", **levels: Any) -> pd.DataFrame:
-    rows = of.records[(of.records["selection"] == "last") & (of.records["condition"] == condition)
-                      & (of.records["metric"] == metric)]
+    rows = of.records[
+        (of.records["selection"] == "last") & (of.records["condition"] == condition) & (of.records["metric"] == metric)
+    ]
     for column, level in levels.items():
         rows = rows[rows[column] == level]
     return rows
@@ -53,8 +59,12 @@ def last(of: Source, condition: str, metric: str = "accuracy", **levels: Any) ->
 
 def lines(drawing: Drawing) -> dict[str, float]:
     """The references in the panels of a drawing, by name."""
-    found = {(row["name"], row["reference"]) for rows in drawing.chart.to_dict()["datasets"].values() for row in rows
-             if "reference" in row}
+    found = {
+        (row["name"], row["reference"])
+        for rows in drawing.chart.to_dict()["datasets"].values()
+        for row in rows
+        if "reference" in row
+    }
     return dict(found)
 
 
@@ -101,6 +111,7 @@ def test_a_partial_table1_says_what_is_missing() -> None:
         if run["model"] == "ctl-transformer":
             return "running"
         return "failed" if (run["model"], run["seed"]) == ("ctl-ndr", 0) else "finished"
+
     of = made.ctl_source(status=status, still_learning=lambda run: int(run["seed"] == 1))
     found = drawn("ctl/table1", of)
     mean = found.data[found.data["what"] == "mean"]
@@ -128,12 +139,18 @@ def test_grids_have_mean_and_deviation_of_each_setting(name: str) -> None:
 
 
 def test_a_partial_grid_counts_its_runs() -> None:
-    of = made.ctl_source(grid_places(), numbers=grid_numbers, status=lambda run: (
-        "pending" if run["bridge"] == 8 and (run["shared"] == 3 or run["seed"] > 0) else "finished"),
-        still_learning=lambda run: int(run["bridge"] == 4 and run["shared"] == 2))
+    of = made.ctl_source(
+        grid_places(),
+        numbers=grid_numbers,
+        status=lambda run: "pending" if run["bridge"] == 8 and (run["shared"] == 3 or run["seed"] > 0) else "finished",
+        still_learning=lambda run: int(run["bridge"] == 4 and run["shared"] == 2),
+    )
     found = drawn("ctl/figure4", of)
     assert found.data[["bridge", "shared", "runs", "still_learning"]].to_numpy().tolist() == [
-        [4, 2, 3, 3], [4, 3, 3, 0], [8, 2, 1, 0]]
+        [4, 2, 3, 3],
+        [4, 3, 3, 0],
+        [8, 2, 1, 0],
+    ]
     assert "Cells stand for 1 to 3 runs." in found.notes
     assert "7 of 12 runs are drawn; 5 have not ended." in found.notes
     assert "○: 3 runs were still learning when they ended." in found.notes
@@ -141,8 +158,11 @@ def test_a_partial_grid_counts_its_runs() -> None:
 
 
 def test_a_grid_without_axes_reads_the_task() -> None:
-    of = made.ctl_source([{"task": "ctl/S", "model": "ctl-ndr", "seed": 0}], numbers=lambda run, draws: {
-        ("iid", "accuracy"): 1.0, ("ood/transition", "accuracy"): 0.7}, task=lambda run: {"bridge": 12, "shared": 5})
+    of = made.ctl_source(
+        [{"task": "ctl/S", "model": "ctl-ndr", "seed": 0}],
+        numbers=lambda run, draws: {("iid", "accuracy"): 1.0, ("ood/transition", "accuracy"): 0.7},
+        task=lambda run: {"bridge": 12, "shared": 5},
+    )
     assert drawn("ctl/figure4", of).data[["bridge", "shared", "mean"]].to_numpy().tolist() == [[12, 5, 0.7]]
     assert BY_NAME["ctl/figure7"].draw(of) is None
 
@@ -153,6 +173,7 @@ def test_figure6_is_of_the_worst_run_that_has_learned() -> None:
         if (run["model"], run["seed"]) == ("ctl-ndr", 3):  # worse, but it has not learned
             found |= {("iid", "accuracy"): 0.4, ("ood/transition", "accuracy"): 0.1}
         return found
+
     of = made.ctl_source(numbers=numbers)
     outside = last(of, "ood/transition", task="ctl/R", model="ctl-ndr")
     worst = outside[outside["seed"] != 3].sort_values("value").iloc[0]
@@ -169,8 +190,11 @@ def test_figure6_is_of_the_worst_run_that_has_learned() -> None:
 
 
 def test_figure6_without_clusters_draws_the_groups() -> None:
-    of = made.ctl_source(numbers=lambda run, draws: {key: value for key, value in made.ctl_numbers(run, draws).items()
-                                                    if "cluster,symbol" not in key})
+    of = made.ctl_source(
+        numbers=lambda run, draws: {
+            key: value for key, value in made.ctl_numbers(run, draws).items() if "cluster,symbol" not in key
+        }
+    )
     found = drawn("ctl/figure6", of)
     assert set(found.data["part"]) == {"transition,symbol"}
     assert "This store has no numbers for the first function by cluster." in found.notes
@@ -204,6 +228,7 @@ SMALL = {"symbols": 4, "functions": 8, "max_length": 3, "train_size": 150, "iid_
 
 def store(path: Path, kept: tuple[str, ...], damage: bool = False) -> Source:
     """Three untrained NDRs on A and on R with made-up scores, and their weights."""
+
     def weights(cell: Cell) -> dict[str, bytes]:
         found = {}
         for selection in kept:  # the best weights are others than the last
@@ -212,11 +237,15 @@ def store(path: Path, kept: tuple[str, ...], damage: bool = False) -> Source:
             found[selection] = pack_weights(state)
         return found
 
-    build(path, axes={"task": ["ctl/A", "ctl/R"], "model": ["ctl-ndr"]}, seeds=range(3),
-          task=lambda levels: make_task(levels["task"], **SMALL),
-          model=lambda levels: options("ctl-ndr", width=16, feedforward=16, layers=2, heads=2, extra_layers=0),
-          metrics=lambda levels, seed: {("iid", "accuracy"): 1.0, ("ood/transition", "accuracy"): 0.4 + 0.2 * seed},
-          weights=weights)
+    build(
+        path,
+        axes={"task": ["ctl/A", "ctl/R"], "model": ["ctl-ndr"]},
+        seeds=range(3),
+        task=lambda levels: make_task(levels["task"], **SMALL),
+        model=lambda levels: options("ctl-ndr", width=16, feedforward=16, layers=2, heads=2, extra_layers=0),
+        metrics=lambda levels, seed: {("iid", "accuracy"): 1.0, ("ood/transition", "accuracy"): 0.4 + 0.2 * seed},
+        weights=weights,
+    )
     if damage:
         for file in (path / "weights").iterdir():
             file.write_bytes(b"damaged")
@@ -269,6 +298,10 @@ def test_intervals_are_the_plain_bootstraps() -> None:
     values = last(of, "ood/transition", task="ctl/R", model="ctl-ndr")["value"].to_numpy()
     plain = bootstrap(values, generator=stream("interval", "figure").block(), covers="runs", resamples=2_000)
     data = drawn("ctl/table1", of).data
-    own = data[(data["what"] == "mean") & (data["task"] == "ctl/R") & (data["model"] == "ctl-ndr")
-               & (data["condition"] == "ood/transition")].iloc[0]
+    own = data[
+        (data["what"] == "mean")
+        & (data["task"] == "ctl/R")
+        & (data["model"] == "ctl-ndr")
+        & (data["condition"] == "ood/transition")
+    ].iloc[0]
     assert (own["low"], own["high"]) == pytest.approx((plain.low, plain.high))

@@ -32,15 +32,26 @@ def world(levels: Mapping[str, Any]) -> Task:
 def numbers(levels: Mapping[str, Any], seed: int) -> dict[Any, float]:
     """Inside 0.9, but seed 2 of `states`, which has not learned; outside 0.6 and a tenth more per seed."""
     inside = 0.55 if levels["test"] == "states" and seed == 2 else 0.9
-    found = {(condition, "accuracy"): 0.6 + 0.1 * seed for condition in
-             BATTERY[levels["test"]]["smoke"].conditions.values()} | {(IID, "accuracy"): inside}
+    found = {
+        (condition, "accuracy"): 0.6 + 0.1 * seed for condition in BATTERY[levels["test"]]["smoke"].conditions.values()
+    } | {(IID, "accuracy"): inside}
     gated = levels["test"] == "sums" and levels["model"] == "modular"
     return found | ({(IID, GATED): 0.25} if gated else {})
 
 
 def made(path: Path, models: tuple[str, ...], study: str = "exam@1", **more: Any) -> Source:
-    return Source.read(build(path, study=study, axes={"test": list(BATTERY), "model": list(models)}, seeds=range(3),
-                             metrics=numbers, task=world, scale="smoke", **more))
+    return Source.read(
+        build(
+            path,
+            study=study,
+            axes={"test": list(BATTERY), "model": list(models)},
+            seeds=range(3),
+            metrics=numbers,
+            task=world,
+            scale="smoke",
+            **more,
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +88,22 @@ def test_specialization_is_what_alignment_misses(source: Source) -> None:
 
 def test_a_shortcut_is_no_learning(tmp_path: Path) -> None:
     """0.76 is more than half of the way from chance, but less than the order-blind answer."""
+
     def blind(levels: Mapping[str, Any], seed: int) -> dict[Any, float]:
         return {**numbers(levels, seed), (IID, "accuracy"): 0.76}
 
-    found = exam_scores.read(Source.read(build(
-        tmp_path / "store", study="exam@1", axes={"test": ["order", "presence"], "model": ["lstm"]}, metrics=blind,
-        task=world, scale="smoke")))
+    found = exam_scores.read(
+        Source.read(
+            build(
+                tmp_path / "store",
+                study="exam@1",
+                axes={"test": ["order", "presence"], "model": ["lstm"]},
+                metrics=blind,
+                task=world,
+                scale="smoke",
+            )
+        )
+    )
     assert found.scores.groupby("test")["learned"].max().to_dict() == {"order": 0, "presence": 1}
 
 
@@ -140,8 +161,12 @@ def test_matrix_figure(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_still_learning_and_unlearned_are_marked(tmp_path: Path) -> None:
-    found = made(tmp_path / "store", ("lstm",), still_learning=lambda levels, seed: levels["test"] == "chains",
-                 status=lambda levels, seed: "pending" if levels["test"] == "scenes" else "finished")
+    found = made(
+        tmp_path / "store",
+        ("lstm",),
+        still_learning=lambda levels, seed: levels["test"] == "chains",
+        status=lambda levels, seed: "pending" if levels["test"] == "scenes" else "finished",
+    )
     frame = figure("exam/matrix").draw(found).data.set_index("ability")
     assert frame.loc["productivity", "text"].endswith(" ○")
     assert "distractors" not in frame.index
@@ -157,7 +182,7 @@ def test_an_exam_has_its_own_figures_and_others_have_none(source: Source, tmp_pa
 
 def test_the_page_has_both_figures(source: Source) -> None:
     text = page(source)
-    assert QUESTION in text and 'exam-abilities' in text and 'exam-matrix' in text
+    assert QUESTION in text and "exam-abilities" in text and "exam-matrix" in text
     assert "There is no reference yet" in text or not exam_reference.read().empty
 
 

@@ -53,16 +53,25 @@ def numbers(entry: Entry) -> dict[Key, float]:
     for place, condition in enumerate(entry.cell.task.conditions):
         found[condition, "accuracy"] = value(entry, condition)
         for metric in ("accuracy", "right_kind"):
-            found |= {(condition, metric, "operator", name): 0.01 * place + 0.1 * STANDARD.index(name)
-                      for name in STANDARD}
-            found |= {(condition, metric, "answer_kind", name): 0.01 * place + 0.1 * KINDS.index(name)
-                      + 0.001 * entry.cell.seed + 0.5 * (metric == "right_kind") for name in KINDS}
+            found |= {
+                (condition, metric, "operator", name): 0.01 * place + 0.1 * STANDARD.index(name) for name in STANDARD
+            }
+            found |= {
+                (condition, metric, "answer_kind", name): 0.01 * place
+                + 0.1 * KINDS.index(name)
+                + 0.001 * entry.cell.seed
+                + 0.5 * (metric == "right_kind")
+                for name in KINDS
+            }
     return found
 
 
 def curve(entry: Entry) -> dict[tuple[int, str, str], float]:
-    return {(step, condition, metric): 0.01 * step + 0.1 * entry.cell.seed + 0.1 for step in (20, 40)
-            for condition, metric in (("iid", "accuracy"), ("train", "loss"))}
+    return {
+        (step, condition, metric): 0.01 * step + 0.1 * entry.cell.seed + 0.1
+        for step in (20, 40)
+        for condition, metric in (("iid", "accuracy"), ("train", "loss"))
+    }
 
 
 @cache
@@ -91,16 +100,25 @@ def test_every_figure_of_the_paper_is_there() -> None:
     assert set(names) == {figure.name for figure in figures(["gcog"])}
 
 
-@pytest.mark.parametrize(("study", "names"), [
-    ("gcog-distractors", {"gcog/figure2f", "gcog/figure3", "gcog/operators", "gcog/kinds"}),
-    ("gcog-systematicity", {"gcog/figure2f", "gcog/figure4", "gcog/operators", "gcog/kinds"}),
-    ("gcog-productivity", {"gcog/figure2f", "gcog/figure5", "gcog/figure11", "gcog/operators", "gcog/kinds"}),
-    ("gcog-layers", {"gcog/figure2f", "gcog/figure6", "gcog/operators", "gcog/kinds"}),
-    ("gcog-pool", {"gcog/figure2f", "gcog/pool", "gcog/operators", "gcog/kinds"}),
-])
+@pytest.mark.parametrize(
+    ("study", "names"),
+    [
+        ("gcog-distractors", {"gcog/figure2f", "gcog/figure3", "gcog/operators", "gcog/kinds"}),
+        ("gcog-systematicity", {"gcog/figure2f", "gcog/figure4", "gcog/operators", "gcog/kinds"}),
+        ("gcog-productivity", {"gcog/figure2f", "gcog/figure5", "gcog/figure11", "gcog/operators", "gcog/kinds"}),
+        ("gcog-layers", {"gcog/figure2f", "gcog/figure6", "gcog/operators", "gcog/kinds"}),
+        ("gcog-pool", {"gcog/figure2f", "gcog/pool", "gcog/operators", "gcog/kinds"}),
+    ],
+)
 def test_each_study_has_its_figures_and_they_compile(study: str, names: set[str]) -> None:
-    source = made(study, "smoke", numbers, curve=curve, seeds=range(1),
-                  only=lambda entry: study != "gcog-layers" or entry.cell.task.name == "gcog/distractor")
+    source = made(
+        study,
+        "smoke",
+        numbers,
+        curve=curve,
+        seeds=range(1),
+        only=lambda entry: study != "gcog-layers" or entry.cell.task.name == "gcog/distractor",
+    )
     drawings = {figure.name: quick(figure, source) for figure in FIGURES}
     assert {name for name, found in drawings.items() if found is not None} == names
     for name, found in drawings.items():
@@ -115,7 +133,8 @@ def test_nothing_is_drawn_of_nothing(study: str) -> None:
     source = made(study, "smoke", numbers, status=lambda entry: "pending", seeds=range(1))
     # How large a model is, is known before it is trained.
     assert [figure.name for figure in FIGURES if figure.draw(source) is not None] == (
-        ["gcog/figure2f"] if study.startswith("gcog") else [])
+        ["gcog/figure2f"] if study.startswith("gcog") else []
+    )
 
 
 def test_figure3_is_the_last_weights_of_every_run() -> None:
@@ -124,8 +143,11 @@ def test_figure3_is_the_last_weights_of_every_run() -> None:
     records = source.records[(source.records["factor"] == "") & (source.records["selection"] == "last")]
     for model in MODELS:
         own = records[records["model"] == model]
-        for panel, conditions in (("training accuracy", ["train"]), ("IID", ["iid/distractors=1", "iid/distractors=3"]),
-                                  ("OOD", ["ood/distractors=4"])):
+        for panel, conditions in (
+            ("training accuracy", ["train"]),
+            ("IID", ["iid/distractors=1", "iid/distractors=3"]),
+            ("OOD", ["ood/distractors=4"]),
+        ):
             here = own[own["condition"].isin(conditions)]
             expected = {seed: float(np.mean(found["value"])) for seed, found in here.groupby("seed")}
             rows = data[(data["panel"] == panel) & (data["model"] == model) & (data["what"] == "run")]
@@ -138,8 +160,10 @@ def test_figure3_is_the_last_weights_of_every_run() -> None:
 
 
 def test_runs_that_have_not_learned_are_hollow_and_said() -> None:
-    drawing = drawn("gcog/figure3", made("gcog-distractors", "smoke", numbers,
-                                         still_learning=lambda entry: int(entry.cell.seed == 1)))
+    drawing = drawn(
+        "gcog/figure3",
+        made("gcog-distractors", "smoke", numbers, still_learning=lambda entry: int(entry.cell.seed == 1)),
+    )
     states = drawing.data[(drawing.data["panel"] == "OOD") & (drawing.data["what"] == "run")]
     told = {(row["model"], row["seed"]): row["state"] for row in states.to_dict("records")}
     assert told["gcog-gru", 2] == "not learned" and told["gcog-gru", 1] == "still learning"
@@ -158,14 +182,24 @@ def test_curves_are_against_samples_seen() -> None:
 
 def test_distractors_one_by_one() -> None:
     data = drawn("gcog/figure3", distractors()).data
-    found = data[(data["panel"] == "by number of distractors") & (data["what"] == "run")
-                 & (data["model"] == "gcog-perceiver") & (data["seed"] == 1)]
+    found = data[
+        (data["panel"] == "by number of distractors")
+        & (data["what"] == "run")
+        & (data["model"] == "gcog-perceiver")
+        & (data["seed"] == 1)
+    ]
     source = distractors()
-    entry = source.records[(source.records["model"] == "gcog-perceiver") & (source.records["seed"] == 1)
-                           & (source.records["selection"] == "last") & (source.records["factor"] == "")]
-    expected = {float(name.rpartition("=")[2]): number for name, number in zip(entry["condition"], entry["value"],
-                                                                              strict=True)
-                if name in ("iid/distractors=1", "iid/distractors=3", "ood/distractors=4")}
+    entry = source.records[
+        (source.records["model"] == "gcog-perceiver")
+        & (source.records["seed"] == 1)
+        & (source.records["selection"] == "last")
+        & (source.records["factor"] == "")
+    ]
+    expected = {
+        float(name.rpartition("=")[2]): number
+        for name, number in zip(entry["condition"], entry["value"], strict=True)
+        if name in ("iid/distractors=1", "iid/distractors=3", "ood/distractors=4")
+    }
     assert dict(zip(found["distractors"], found["value"], strict=True)) == pytest.approx(expected)
 
 
@@ -214,13 +248,26 @@ def test_relative_positions_and_splits_stand_apart() -> None:
 def test_deeper_questions_by_depth() -> None:
     source = made("gcog-productivity", "smoke", numbers, seeds=range(2))
     both, single = (drawn(name, source).data for name in ("gcog/figure5", "gcog/figure11"))
-    assert list(dict.fromkeys(both["panel"])) == ["training accuracy", "depth 1 (IID)", "depth 3 (IID)",
-                                                  "depth 5 (OOD)"]
-    assert list(dict.fromkeys(single["panel"])) == ["training accuracy", "depth 1 (IID)", "depth 3 (OOD)",
-                                                    "depth 5 (OOD)"]
+    assert list(dict.fromkeys(both["panel"])) == [
+        "training accuracy",
+        "depth 1 (IID)",
+        "depth 3 (IID)",
+        "depth 5 (OOD)",
+    ]
+    assert list(dict.fromkeys(single["panel"])) == [
+        "training accuracy",
+        "depth 1 (IID)",
+        "depth 3 (OOD)",
+        "depth 5 (OOD)",
+    ]
     own = source.records[source.records["trained_on"] == "1"]
-    expected = own[(own["model"] == "gcog-rnn") & (own["condition"] == "ood/depth=3") & (own["selection"] == "last")
-                   & (own["factor"] == "") & (own["seed"] == 1)]["value"].item()
+    expected = own[
+        (own["model"] == "gcog-rnn")
+        & (own["condition"] == "ood/depth=3")
+        & (own["selection"] == "last")
+        & (own["factor"] == "")
+        & (own["seed"] == 1)
+    ]["value"].item()
     assert one(single, panel="depth 3 (OOD)", model="gcog-rnn", what="run", seed=1)["value"] == expected
 
 
@@ -231,9 +278,16 @@ def test_relative_deeper_questions() -> None:
 
 
 def test_layers_and_heads() -> None:
-    source = made("gcog-layers", "smoke", lambda entry: {
-        **numbers(entry), ("ood/operators", "accuracy"): 0.1 * entry.cell.model.layers + 0.01 * entry.cell.model.heads
-        + 0.001 * entry.cell.seed})
+    source = made(
+        "gcog-layers",
+        "smoke",
+        lambda entry: {
+            **numbers(entry),
+            ("ood/operators", "accuracy"): 0.1 * entry.cell.model.layers
+            + 0.01 * entry.cell.model.heads
+            + 0.001 * entry.cell.seed,
+        },
+    )
     data = drawn("gcog/figure6", source).data
     here = data[data["task"] == "gcog/systematic-operators"]
     cell = one(here[here["panel"] == "OOD"], layers="2", heads="4")
@@ -246,8 +300,11 @@ def test_layers_and_heads() -> None:
 
 def test_alignment() -> None:
     def aligned(entry: Entry) -> dict[Key, float]:
-        return {("train", "accuracy"): 0.95, ("ood/distractors=4-14", "similarity/stimulus_alignment"): entry.cell.seed,
-                ("ood/distractors=4-14", "similarity/target_alignment"): -2.0 * entry.cell.seed}
+        return {
+            ("train", "accuracy"): 0.95,
+            ("ood/distractors=4-14", "similarity/stimulus_alignment"): entry.cell.seed,
+            ("ood/distractors=4-14", "similarity/target_alignment"): -2.0 * entry.cell.seed,
+        }
 
     drawing = drawn("gcog/figure7", made("gcog-rsa", "smoke", aligned))
     assert one(drawing.data, panel="alignment to the stimulus", model="gcog-gru", what="mean")["value"] == 1.0
@@ -258,8 +315,13 @@ def test_alignment() -> None:
 def test_sizes_are_those_of_the_published_models() -> None:
     data = drawn("gcog/figure2f", made("gcog-distractors", "full", numbers, seeds=range(2))).data
     assert dict(zip(data["model"], data["parameters"], strict=True)) == {
-        "gcog-rnn": 494_218, "gcog-gru": 1_339_018, "gcog-single-stream": 1_652_362, "gcog-dual-stream": 3_230_602,
-        "gcog-cross-attention": 1_524_618, "gcog-perceiver": 4_284_298}
+        "gcog-rnn": 494_218,
+        "gcog-gru": 1_339_018,
+        "gcog-single-stream": 1_652_362,
+        "gcog-dual-stream": 3_230_602,
+        "gcog-cross-attention": 1_524_618,
+        "gcog-perceiver": 4_284_298,
+    }
     assert (data["runs"] == 2).all()
     both = drawn("gcog/figure2f", made("gcog-productivity", "full", numbers, seeds=range(1))).data
     assert {"gcog-perceiver · positions absolute", "gcog-perceiver · positions relative"} <= set(both["label"])
@@ -269,7 +331,8 @@ def test_operators_and_kinds_with_their_chance() -> None:
     source = distractors()
     data = drawn("gcog/operators", source).data
     assert one(data, panel="OOD, accuracy", operator="SumOdd", model="gcog-rnn", what="run", seed=0)["value"] == (
-        pytest.approx(0.01 * list(_conditions(source)).index("ood/distractors=4") + 0.1 * STANDARD.index("SumOdd")))
+        pytest.approx(0.01 * list(_conditions(source)).index("ood/distractors=4") + 0.1 * STANDARD.index("SumOdd"))
+    )
     chance = data[(data["what"] == "chance") & (data["panel"] == "IID, accuracy")].set_index("operator")["value"]
     assert chance["GetLocation"] == 1 / 16 and chance["GetShape"] == 1 / 6 and chance["Exist"] == 0.5
     kinds = drawn("gcog/kinds", source).data
@@ -288,8 +351,12 @@ def _conditions(source: Source) -> list[str]:
 def test_pools_in_order_with_all_runs_in_all_means() -> None:
     def of(entry: Entry) -> dict[Key, float]:
         size = entry.cell.task.pool or 1_000
-        return {("train", "accuracy"): 0.5, ("iid", "accuracy"): size / 1_000, ("iid/depth=3", "accuracy"): 0.2,
-                ("ood/trees", "accuracy"): 0.1 + 0.01 * entry.cell.seed}
+        return {
+            ("train", "accuracy"): 0.5,
+            ("iid", "accuracy"): size / 1_000,
+            ("iid/depth=3", "accuracy"): 0.2,
+            ("ood/trees", "accuracy"): 0.1 + 0.01 * entry.cell.seed,
+        }
 
     drawing = drawn("gcog/pool", made("gcog-pool", "smoke", of))
     data = drawing.data

@@ -23,7 +23,7 @@ from unseen.studies.store import Store
 from unseen.tasks import task as make_task
 
 NAMES = ["seeds", "conditions", "curves", "solved", "profiles", "improvement"]
-HOSTILE = ["a:b.c[0]", "<b>bold</b>", "it's \"quoted\" \\ datum.x"]
+HOSTILE = ["a:b.c[0]", "<b>bold</b>", 'it\'s "quoted" \\ datum.x']
 TASKS = ["retrieval/T1", "retrieval/T6"]
 
 
@@ -54,9 +54,15 @@ def means_of(drawing: Drawing) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Source:
     """Three variants with names that want to be code, on two tasks, six seeds; seed 0 was still learning."""
-    path = build(tmp_path_factory.mktemp("ours") / "whole", axes={"task": TASKS, "variant": HOSTILE}, metrics=numbers,
-                 last=lambda levels, seed: {key: value - 0.3 for key, value in numbers(levels, seed).items()},
-                 seeds=range(6), still_learning=lambda levels, seed: seed == 0, curve=curve)
+    path = build(
+        tmp_path_factory.mktemp("ours") / "whole",
+        axes={"task": TASKS, "variant": HOSTILE},
+        metrics=numbers,
+        last=lambda levels, seed: {key: value - 0.3 for key, value in numbers(levels, seed).items()},
+        seeds=range(6),
+        still_learning=lambda levels, seed: seed == 0,
+        curve=curve,
+    )
     return Source.read(path)
 
 
@@ -99,8 +105,9 @@ def test_references_are_measured(whole: Source) -> None:
 def test_conditions(whole: Source, truth: pd.DataFrame) -> None:
     data = drawn("conditions", whole).data
     found = data[data.kind == "mean"].set_index(["panel", "series", "condition"]).value.sort_index()
-    pd.testing.assert_series_equal(found, truth.groupby(["task", "variant", "condition"]).value.mean().sort_index(),
-                                   check_names=False)
+    pd.testing.assert_series_equal(
+        found, truth.groupby(["task", "variant", "condition"]).value.mean().sort_index(), check_names=False
+    )
     assert len(found) == 12
 
 
@@ -120,12 +127,21 @@ def test_curves_of_unequal_runs(tmp_path: Path) -> None:
     """One was validated more often, one stopped early and keeps its value, one is under way and has no future."""
     steps = {0: range(0, 1001, 250), 1: range(0, 1001, 500), 2: range(0, 501, 500), 3: range(0, 501, 500)}
     status = ["finished", "finished", "stopped", "pending"]
-    path = build(tmp_path / "s", seeds=range(4), status=lambda levels, seed: status[seed], curve=lambda levels, seed: {
-        (s, "ood/single", "accuracy"): s / 1000 + seed / 10 for s in steps[seed]})
+    path = build(
+        tmp_path / "s",
+        seeds=range(4),
+        status=lambda levels, seed: status[seed],
+        curve=lambda levels, seed: {(s, "ood/single", "accuracy"): s / 1000 + seed / 10 for s in steps[seed]},
+    )
     drawing = drawn("curves", Source.read(path))
     data = drawing.data[drawing.data.kind == "mean"].set_index("step")
-    held = {0: [0, 0.1, 0.2, 0.3], 250: [0.25, 0.1, 0.2, 0.3], 500: [0.5, 0.6, 0.7, 0.8], 750: [0.75, 0.6, 0.7],
-            1000: [1.0, 1.1, 0.7]}
+    held = {
+        0: [0, 0.1, 0.2, 0.3],
+        250: [0.25, 0.1, 0.2, 0.3],
+        500: [0.5, 0.6, 0.7, 0.8],
+        750: [0.75, 0.6, 0.7],
+        1000: [1.0, 1.1, 0.7],
+    }
     for step, values in held.items():
         found = data.loc[step]
         assert (found.value, found.low, found.high) == pytest.approx((np.mean(values), min(values), max(values)))
@@ -135,8 +151,11 @@ def test_curves_of_unequal_runs(tmp_path: Path) -> None:
 
 
 def test_long_curves_are_thinned(tmp_path: Path) -> None:
-    path = build(tmp_path / "s", seeds=range(2), curve=lambda levels, seed: {
-        (step, "iid", "accuracy"): step / 2000 for step in range(1001)})
+    path = build(
+        tmp_path / "s",
+        seeds=range(2),
+        curve=lambda levels, seed: {(step, "iid", "accuracy"): step / 2000 for step in range(1001)},
+    )
     data = drawn("curves", Source.read(path)).data.query("kind == 'mean'")
     assert len(data) == ours_curves.POINTS and data.step.min() == 0 and data.step.max() == 1000
     np.testing.assert_allclose(data.value, data.step / 2000)
@@ -179,11 +198,14 @@ def test_improvement(whole: Source, truth: pd.DataFrame) -> None:
 
 def test_improvement_counts_what_both_have(tmp_path: Path) -> None:
     """Of a seed or a place that one side lacks nothing is said."""
-    path = build(tmp_path / "s", axes={"variant": ["a", "b"], "size": [1, 2]}, seeds=range(4),
-                 without=lambda levels: levels == {"variant": "b", "size": 2},
-                 status=lambda levels, seed: "pending" if levels["variant"] == "a" and seed == 3 else "finished",
-                 metrics=lambda levels, seed: {
-                     ("iid", "accuracy"): 0.5 + 0.1 * seed + 0.05 * (levels["variant"] == "b")})
+    path = build(
+        tmp_path / "s",
+        axes={"variant": ["a", "b"], "size": [1, 2]},
+        seeds=range(4),
+        without=lambda levels: levels == {"variant": "b", "size": 2},
+        status=lambda levels, seed: "pending" if levels["variant"] == "a" and seed == 3 else "finished",
+        metrics=lambda levels, seed: {("iid", "accuracy"): 0.5 + 0.1 * seed + 0.05 * (levels["variant"] == "b")},
+    )
     data = drawn("improvement", Source.read(path)).data.set_index(["better", "worse"])
     assert data.loc[("b", "a"), "probability"] == pytest.approx(6 / 9)  # 55 65 75 against 50 60 70
     assert set(data.runs) == {3} and set(data.places) == {1}
@@ -200,8 +222,9 @@ def test_hostile_names_are_shown_and_not_run(whole: Source, name: str) -> None:
 
 def test_hostile_panels(tmp_path: Path) -> None:
     names = {"a:b", "it's", "<i>", "x.y[0]", "datum.value", "${x}"}
-    source = Source.read(build(tmp_path / "s", axes={"noise": sorted(names), "variant": ["a", "b"]}, seeds=range(3),
-                               curve=curve_of))
+    source = Source.read(
+        build(tmp_path / "s", axes={"noise": sorted(names), "variant": ["a", "b"]}, seeds=range(3), curve=curve_of)
+    )
     for name in ("seeds", "conditions", "curves", "solved"):
         assert set(drawn(name, source).data["panel"]) == names
     assert "&lt;i&gt;" in rendered(drawn("seeds", source))
@@ -213,6 +236,7 @@ def curve_of(levels: Any, seed: int) -> dict[Any, float]:
 
 def test_partial_studies_give_partial_figures(tmp_path: Path) -> None:
     """T6 has not begun, the third variant has failed, one run diverged: the rest is drawn, and counted."""
+
     def status(levels: Any, seed: int) -> str:
         if levels["task"] == "retrieval/T6":
             return "pending"
@@ -220,8 +244,9 @@ def test_partial_studies_give_partial_figures(tmp_path: Path) -> None:
             return "failed"
         return "diverged" if seed == 0 and levels["variant"] == HOSTILE[0] else "finished"
 
-    source = Source.read(build(tmp_path / "s", axes={"task": TASKS, "variant": HOSTILE}, metrics=numbers,
-                               seeds=range(4), status=status))
+    source = Source.read(
+        build(tmp_path / "s", axes={"task": TASKS, "variant": HOSTILE}, metrics=numbers, seeds=range(4), status=status)
+    )
     for name in ("seeds", "conditions", "solved"):
         drawing = drawn(name, source)
         counted = means_of(drawing).groupby("series").runs.first()
@@ -260,21 +285,31 @@ def test_what_train_leaves(tmp_path: Path) -> None:
 
 def losses(levels: Any, seed: int) -> dict[Any, float]:
     base = {"joint": 0.2, "truth": 0.1}[levels["gating"]] + 0.01 * seed
-    return {("iid", "loss"): 3 * base, ("iid", "relative_loss"): base, ("ood/amplitude=2", "loss"): 6 * base,
-            ("ood/amplitude=2", "relative_loss"): 2 * base}
+    return {
+        ("iid", "loss"): 3 * base,
+        ("iid", "relative_loss"): base,
+        ("ood/amplitude=2", "loss"): 6 * base,
+        ("ood/amplitude=2", "relative_loss"): 2 * base,
+    }
 
 
 def test_real_targets(tmp_path: Path) -> None:
     """No accuracy: the relative loss, of which less is better."""
-    path = build(tmp_path / "s", axes={"gating": ["joint", "truth"]}, metrics=losses,
-                 task=lambda levels: make_task("rules/mlp", rules=2, setting="regression"),
-                 model=lambda levels: options("rules-mlp", gating=levels["gating"]))
+    path = build(
+        tmp_path / "s",
+        axes={"gating": ["joint", "truth"]},
+        metrics=losses,
+        task=lambda levels: make_task("rules/mlp", rules=2, setting="regression"),
+        model=lambda levels: options("rules-mlp", gating=levels["gating"]),
+    )
     source = Source.read(path)
     drawing = drawn("seeds", source)
     means = drawing.data.query("kind == 'mean'").set_index("series").value
     assert means.to_dict() == {"Modular": pytest.approx(0.44), "GT-Modular": pytest.approx(0.24)}
     assert drawing.data.query("kind == 'reference'")[["name", "value"]].values.tolist() == [
-        ["oracle", 0.0], ["always 0", 1.0]]
+        ["oracle", 0.0],
+        ["always 0", 1.0],
+    ]
     assert "relative loss (lower is better)" in rendered(drawing)
     assert any("always answering 0" in note for note in drawing.notes)
     profile = drawn("profiles", source).data
@@ -288,11 +323,18 @@ def test_real_targets(tmp_path: Path) -> None:
 
 def test_many_places_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """30 places: the axis that matters has panels, the others are pooled, which is said; many dots are left out."""
+
     def metrics(levels: Any, seed: int) -> dict[Any, float]:
         return {("iid", "accuracy"): 0.5 + 0.1 * levels["matters"] + 0.001 * levels["hardly"] + 0.002 * seed}
 
-    source = Source.read(build(tmp_path / "s", axes={"hardly": list(range(10)), "matters": [0, 1, 2],
-                                                     "variant": ["a", "b"]}, metrics=metrics, seeds=range(2)))
+    source = Source.read(
+        build(
+            tmp_path / "s",
+            axes={"hardly": list(range(10)), "matters": [0, 1, 2], "variant": ["a", "b"]},
+            metrics=metrics,
+            seeds=range(2),
+        )
+    )
     drawing = drawn("seeds", source)
     assert list(dict.fromkeys(drawing.data.panel)) == ["matters=0", "matters=1", "matters=2"]
     assert "Runs of all hardly stand together: one panel each would be too many." in drawing.notes
@@ -313,8 +355,9 @@ def test_conditions_outside_are_shown_apart_or_averaged(tmp_path: Path) -> None:
 
     few = Source.read(build(tmp_path / "few", axes={"variant": ["a", "b"]}, metrics=metrics, seeds=range(3)))
     assert layouts(few)[0].panels == tuple(conditions)
-    many = Source.read(build(tmp_path / "many", axes={"variant": ["a", "b"], "size": [1, 2, 4, 8]}, metrics=metrics,
-                             seeds=range(3)))
+    many = Source.read(
+        build(tmp_path / "many", axes={"variant": ["a", "b"], "size": [1, 2, 4, 8]}, metrics=metrics, seeds=range(3))
+    )
     (layout,) = layouts(many)
     assert layout.panels == ("size=1", "size=2", "size=4", "size=8") and layout.averaged
     run = layout.rows[layout.rows.seed == 1].iloc[0]
@@ -324,9 +367,14 @@ def test_conditions_outside_are_shown_apart_or_averaged(tmp_path: Path) -> None:
 
 def test_task_seeds_are_repetitions(tmp_path: Path) -> None:
     """No panel each; and an interval as wide as the choice of tasks makes it."""
-    source = Source.read(build(
-        tmp_path / "s", axes={"variant": ["a"], "task_seed": list(range(6))}, seeds=range(4),
-        metrics=lambda levels, seed: {("iid", "accuracy"): 0.5 + 0.05 * levels["task_seed"] + 0.001 * seed}))
+    source = Source.read(
+        build(
+            tmp_path / "s",
+            axes={"variant": ["a"], "task_seed": list(range(6))},
+            seeds=range(4),
+            metrics=lambda levels, seed: {("iid", "accuracy"): 0.5 + 0.05 * levels["task_seed"] + 0.001 * seed},
+        )
+    )
     (layout,) = layouts(source)
     assert layout.panels == ("",) and layout.clusters == "instance"
     mean = drawn("seeds", source).data.query("kind == 'mean'").iloc[0]
@@ -336,17 +384,31 @@ def test_task_seeds_are_repetitions(tmp_path: Path) -> None:
 
 def test_a_model_that_never_varies_gives_way(tmp_path: Path) -> None:
     """Series are then the levels of the axis that tells most."""
-    source = Source.read(build(
-        tmp_path / "s", axes={"hardly": ["p", "q"], "matters": ["x", "y", "z"]}, seeds=range(3),
-        metrics=lambda levels, seed: {("iid", "accuracy"): 0.5 + 0.1 * "xyz".index(levels["matters"]) + 0.001 * seed}))
+    source = Source.read(
+        build(
+            tmp_path / "s",
+            axes={"hardly": ["p", "q"], "matters": ["x", "y", "z"]},
+            seeds=range(3),
+            metrics=lambda levels, seed: {
+                ("iid", "accuracy"): 0.5 + 0.1 * "xyz".index(levels["matters"]) + 0.001 * seed
+            },
+        )
+    )
     (layout,) = layouts(source)
     assert (layout.axis, layout.series, layout.panels) == ("matters", ("x", "y", "z"), ("p", "q"))
 
 
 def test_what_cant_be_told_is_said(tmp_path: Path) -> None:
     """Too few validations: such a dot is filled, but not because the run had learned."""
-    source = Source.read(build(tmp_path / "s", axes={"variant": ["a", "b"]}, seeds=range(3), curve=curve_of,
-                               still_learning=lambda levels, seed: None if seed else False))
+    source = Source.read(
+        build(
+            tmp_path / "s",
+            axes={"variant": ["a", "b"]},
+            seeds=range(3),
+            curve=curve_of,
+            still_learning=lambda levels, seed: None if seed else False,
+        )
+    )
     for name in ("seeds", "curves"):
         assert any(note.startswith("Of 4 runs it can't be told") for note in drawn(name, source).notes)
 

@@ -18,9 +18,15 @@ from unseen.studies.claims.retrieval import TABLE2, VARIANTS
 from unseen.studies.grid import Entry
 
 FIGURE = {one.name: one for one in FIGURES}
-MEASURES = {"T1": ("R1/correct", "R1/wrong", "R9/target"), "T2": ("R4/yes/diff",), "T3": ("R5/target",),
-            "T4": ("R6/favoured", "R6/other", "R6/agreement where the rule errs"), "T5": ("R7/positive",),
-            "T6": ("R7/positive", "R7/wrong order"), "T7": ("R7/positive", "R7/wrong order")}
+MEASURES = {
+    "T1": ("R1/correct", "R1/wrong", "R9/target"),
+    "T2": ("R4/yes/diff",),
+    "T3": ("R5/target",),
+    "T4": ("R6/favoured", "R6/other", "R6/agreement where the rule errs"),
+    "T5": ("R7/positive",),
+    "T6": ("R7/positive", "R7/wrong order"),
+    "T7": ("R7/positive", "R7/wrong order"),
+}
 TEST = "ood/single"
 
 
@@ -39,8 +45,10 @@ def numbers(entry: Entry) -> dict[Key, float]:
     found |= {(TEST, name): score(entry) / (2 + place) for place, name in enumerate(MEASURES[kind(entry)])}
     found |= {(TEST, "accuracy", "scenario", name): score(entry) / 2 + 0.1 * (name == "yes") for name in ("yes", "no")}
     if kind(entry) == "T1":
-        found |= {(TEST, "R2/accuracy", "position", str(place)): 0.9 - 0.01 * place - 0.001 * entry.cell.seed
-                  for place in range(5)}
+        found |= {
+            (TEST, "R2/accuracy", "position", str(place)): 0.9 - 0.01 * place - 0.001 * entry.cell.seed
+            for place in range(5)
+        }
     return found
 
 
@@ -81,14 +89,30 @@ def test_every_table_and_figure_of_the_paper_is_there() -> None:
     assert set(names) == {figure.name for figure in figures(["retrieval"])}
 
 
-@pytest.mark.parametrize(("study", "scale", "names", "shown"), [
-    ("retrieval-table2", "full", {"table2", "table3", "positions", "scenarios", "reading", "strategies"}, {"table3"}),
-    ("retrieval-table2", "smoke", {"table2", "positions", "scenarios", "reading", "strategies"},
-     {"table2", "positions", "scenarios", "reading", "strategies"}),
-    ("retrieval-lengths", "smoke", {"table2", "figure3", "positions", "scenarios", "reading", "strategies"},
-     {"figure3"}),
-    ("retrieval-noise", "smoke", {"noise"}, {"noise"}),
-])
+@pytest.mark.parametrize(
+    ("study", "scale", "names", "shown"),
+    [
+        (
+            "retrieval-table2",
+            "full",
+            {"table2", "table3", "positions", "scenarios", "reading", "strategies"},
+            {"table3"},
+        ),
+        (
+            "retrieval-table2",
+            "smoke",
+            {"table2", "positions", "scenarios", "reading", "strategies"},
+            {"table2", "positions", "scenarios", "reading", "strategies"},
+        ),
+        (
+            "retrieval-lengths",
+            "smoke",
+            {"table2", "figure3", "positions", "scenarios", "reading", "strategies"},
+            {"figure3"},
+        ),
+        ("retrieval-noise", "smoke", {"noise"}, {"noise"}),
+    ],
+)
 def test_each_study_has_its_figures(study: str, scale: str, names: set[str], shown: set[str]) -> None:
     """And of each kind one is rendered."""
     drawings = {figure.name.removeprefix("retrieval/"): quick(figure, source(study, scale)) for figure in FIGURES}
@@ -139,8 +163,13 @@ def test_of_several_lengths_the_table_has_the_papers() -> None:
 def test_table3() -> None:
     whole = source("retrieval-table2", "full", 3)
     data = drawn("retrieval/table3", whole).data
-    assert set(data["panel"]) == {"T5, answer yes", "T6, answer yes", "T7, answer yes", "T6, wrong order",
-                                  "T7, wrong order"}
+    assert set(data["panel"]) == {
+        "T5, answer yes",
+        "T6, answer yes",
+        "T7, answer yes",
+        "T6, wrong order",
+        "T7, wrong order",
+    }
     expected = best(whole, task="retrieval/T6", variant="T+Pos+Att", metric="R7/wrong order")["value"].mean()
     (mean,) = rows(data, panel="T6, wrong order", variant="T+Pos+Att", what="mean").to_dict("records")
     assert mean["value"] == pytest.approx(expected)
@@ -186,24 +215,37 @@ def test_scenarios_and_reading_and_strategies() -> None:
 def test_noise_crosses_positions_and_dropout() -> None:
     whole = source("retrieval-noise", "smoke", 3)
     data = drawn("retrieval/noise", whole).data
-    ways = {"neither": ("none", "never"), "dropout alone": ("none", "always"),
-            "positions alone": ("sinusoidal", "never"), "positions and dropout": ("sinusoidal", "always")}
+    ways = {
+        "neither": ("none", "never"),
+        "dropout alone": ("none", "always"),
+        "positions alone": ("sinusoidal", "never"),
+        "positions and dropout": ("sinusoidal", "always"),
+    }
     for way, (positions, dropout) in ways.items():
         for attending in (False, True):
-            expected = best(whole, positions=positions, embed_dropout=dropout, self_attention=attending,
-                            metric="accuracy")["value"].mean()
+            expected = best(
+                whole, positions=positions, embed_dropout=dropout, self_attention=attending, metric="accuracy"
+            )["value"].mean()
             panel = f"T1, {'with' if attending else 'without'} self-attention"
             (mean,) = rows(data, panel=panel, way=way, what="mean").to_dict("records")
             assert mean["value"] == pytest.approx(expected)
 
 
 def test_a_partial_study_gives_a_partial_figure_with_its_counts() -> None:
-    partial = made("retrieval-table2", "smoke", halved, best=numbers, seeds=range(2),
-                   status=lambda entry: "finished" if entry.cell.seed == 0 and kind(entry) == "T1" else "pending",
-                   still_learning=lambda entry: int(entry.cell.model.positions == "none"))
+    partial = made(
+        "retrieval-table2",
+        "smoke",
+        halved,
+        best=numbers,
+        seeds=range(2),
+        status=lambda entry: "finished" if entry.cell.seed == 0 and kind(entry) == "T1" else "pending",
+        still_learning=lambda entry: int(entry.cell.model.positions == "none"),
+    )
     drawing = drawn("retrieval/table2", partial)
     assert set(drawing.data["task"]) == {"T1"} and (rows(drawing.data, what="mean")["runs"] == 1).all()
-    assert drawing.notes[:2] == ("4 of 16 runs are drawn; 12 have not ended.",
-                                 "Hollow dots: 2 runs were still learning when they ended.")
+    assert drawing.notes[:2] == (
+        "4 of 16 runs are drawn; 12 have not ended.",
+        "Hollow dots: 2 runs were still learning when they ended.",
+    )
     assert set(rows(drawing.data, variant="T−Pos+Att", what="run")["state"]) == {"still learning"}
     assert rendered(drawing)

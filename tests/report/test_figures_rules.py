@@ -24,24 +24,35 @@ from unseen.stats.clusters import clustered
 
 BY_NUMBER = {int(one.name.removeprefix("rules/figure")): one for one in FIGURES}
 ORDER = {"truth": "GT-Modular", "operation": "Modular-op", "joint": "Modular", "none": "Monolithic"}
-AVG, WORST, IMI, ADAPT, ALIGN = ("collapse_avg", "collapse_worst", "inverse_mutual_information", "adaptation",
-                                 "alignment")
+AVG, WORST, IMI, ADAPT, ALIGN = (
+    "collapse_avg",
+    "collapse_worst",
+    "inverse_mutual_information",
+    "adaptation",
+    "alignment",
+)
 
 # The paper's list, row by row: (architecture, setting) of two figures, and what both show.
 C, R = "classification", "regression"
 TABLE: dict[int, tuple[str, str, str, str]] = {}
 for architecture, (first, second), rows in (
-        ("mlp", (8, 16), [("votes", ""), ("performance", "iid"), ("performance", "ood/amplitude=2")]),
-        ("mha", (24, 32), [("votes", ""), ("performance", "iid"), ("performance", "ood/length=30,amplitude=2")]),
-        ("rnn", (40, 48), [("votes", ""), ("performance", "iid"), ("performance", "ood/length=30,amplitude=2")])):
+    ("mlp", (8, 16), [("votes", ""), ("performance", "iid"), ("performance", "ood/amplitude=2")]),
+    ("mha", (24, 32), [("votes", ""), ("performance", "iid"), ("performance", "ood/length=30,amplitude=2")]),
+    ("rnn", (40, 48), [("votes", ""), ("performance", "iid"), ("performance", "ood/length=30,amplitude=2")]),
+):
     for place, (kind, what) in enumerate([*rows, *(("metric", name) for name in (AVG, WORST, IMI, ADAPT, ALIGN))]):
         TABLE |= {first + place: (kind, architecture, C, what), second + place: (kind, architecture, R, what)}
-TABLE |= {number: ("performance", "mha", C, f"ood/length={n}") for number, n in zip(range(56, 60), (3, 5, 20, 30),
-                                                                                   strict=True)}
-TABLE |= {60: ("performance", "mha", C, "ood/length=3,amplitude=2"), 61: ("performance", "mha", C,
-          "ood/length=5,amplitude=2"), 62: ("performance", "mha", C, "ood/amplitude=2"),
-          63: ("performance", "mha", C, "ood/length=20,amplitude=2"),
-          64: ("performance", "mha", C, "ood/length=30,amplitude=2")}
+TABLE |= {
+    number: ("performance", "mha", C, f"ood/length={n}")
+    for number, n in zip(range(56, 60), (3, 5, 20, 30), strict=True)
+}
+TABLE |= {
+    60: ("performance", "mha", C, "ood/length=3,amplitude=2"),
+    61: ("performance", "mha", C, "ood/length=5,amplitude=2"),
+    62: ("performance", "mha", C, "ood/amplitude=2"),
+    63: ("performance", "mha", C, "ood/length=20,amplitude=2"),
+    64: ("performance", "mha", C, "ood/length=30,amplitude=2"),
+}
 for start, architecture, setting in ((65, "mha", R), (74, "rnn", C), (83, "rnn", R)):
     TABLE |= {start + place: ("performance", architecture, setting, TABLE[56 + place][3]) for place in range(9)}
 
@@ -77,8 +88,11 @@ def test_every_figure_with_numbers_has_one() -> None:
     for number, (kind, architecture, setting, what) in TABLE.items():
         one = BY_NUMBER[number]
         said: dict[str, Any] = one.draw.keywords  # type: ignore[attr-defined]
-        expected = {"votes": {"conditions": ("id", "ood")}, "performance": {"condition": what},
-                    "metric": {"metric": what}}[kind]
+        expected = {
+            "votes": {"conditions": ("id", "ood")},
+            "performance": {"condition": what},
+            "metric": {"metric": what},
+        }[kind]
         assert said == {"architecture": architecture, "setting": setting, **expected}, number
         assert one.place == f"figure {number}"
         assert one.title.startswith(f"{architecture.upper()}, {setting}: "), number
@@ -97,8 +111,10 @@ def test_each_kind_is_taken_by_vega(number: int) -> None:
     assert "Modular" in rendered or number == 2
 
 
-@pytest.mark.parametrize(("number", "metric"), [(9, "accuracy"), (18, "loss"), (26, "accuracy"), (91, "loss"),
-                                                (71, "loss"), (56, "accuracy")])
+@pytest.mark.parametrize(
+    ("number", "metric"),
+    [(9, "accuracy"), (18, "loss"), (26, "accuracy"), (91, "loss"), (71, "loss"), (56, "accuracy")],
+)
 def test_performance_is_the_mean_of_the_last_weights(number: int, metric: str) -> None:
     _, architecture, setting, condition = TABLE[number]
     rows = last(source(), condition, architecture=architecture, setting=setting, metric=metric)
@@ -123,9 +139,11 @@ def test_performance_is_the_mean_of_the_last_weights(number: int, metric: str) -
 
 
 def test_capacities_have_the_published_numbers_of_parameters() -> None:
-    sizes = {(architecture, setting): drawn(number, source()).data.query("kind == 'mean'")
-             for number, (kind, architecture, setting, what) in TABLE.items()
-             if (kind, what) == ("performance", "iid")}
+    sizes = {
+        (architecture, setting): drawn(number, source()).data.query("kind == 'mean'")
+        for number, (kind, architecture, setting, what) in TABLE.items()
+        if (kind, what) == ("performance", "iid")
+    }
 
     def count(architecture: str, setting: str, **at: Any) -> set[int]:
         rows = sizes[architecture, setting]
@@ -142,10 +160,15 @@ def test_capacities_have_the_published_numbers_of_parameters() -> None:
 
 def test_overview_averages_over_widths_tasks_seeds_and_searches() -> None:
     found = drawn(4, source()).data
-    mean = found[(found["kind"] == "mean") & (found["row"] == "MHA") & (found["family"] == "Modular")
-                 & (found["rules"] == 8)].set_index("column")
-    assert list(mean.index) == ["Classification ID: error %", "Classification OoD: error %", "Regression ID: loss",
-                                "Regression OoD: loss"]
+    mean = found[
+        (found["kind"] == "mean") & (found["row"] == "MHA") & (found["family"] == "Modular") & (found["rules"] == 8)
+    ].set_index("column")
+    assert list(mean.index) == [
+        "Classification ID: error %",
+        "Classification OoD: error %",
+        "Regression ID: loss",
+        "Regression OoD: loss",
+    ]
     wrong = last(source(), "iid", architecture="mha", setting=C, gating="joint", rules=8, metric="accuracy")
     assert mean.loc["Classification ID: error %", "value"] == pytest.approx(100 * (1 - wrong["value"]).mean())
     assert mean.loc["Classification ID: error %", "runs"] == len(wrong) == 24
@@ -156,6 +179,7 @@ def test_overview_averages_over_widths_tasks_seeds_and_searches() -> None:
 def test_references_stand_only_where_something_comes_near() -> None:
     def numbers(run: made.Run, draws: np.random.Generator) -> dict[Any, float]:
         return {("iid", "accuracy"): 0.55 if run["rules"] == 8 else 0.99}
+
     of = made.rules_source(made.rules_places(["mlp"], [C]), numbers=numbers)
     found = drawn(9, of)
     reference = found.data[found.data["kind"] == "reference"]
@@ -177,11 +201,17 @@ def test_bars_are_means_and_random_is_by_definition(number: int) -> None:
     assert set(data["size"]) == {"Small", "Medium"}
     at_random = data[data["kind"] == "definition"]
     assert set(at_random["family"]) == {"Random"} and set(at_random["runs"]) == {0}
-    printed = {AVG: {2: 0, 8: 0}, WORST: {2: 0, 8: 0}, IMI: {2: 1, 8: 1}, ALIGN: {2: 0.5, 8: 0.875},
-               ADAPT: {2: 0.2567, 8: 0.3350}}[metric]
+    printed = {
+        AVG: {2: 0, 8: 0},
+        WORST: {2: 0, 8: 0},
+        IMI: {2: 1, 8: 1},
+        ALIGN: {2: 0.5, 8: 0.875},
+        ADAPT: {2: 0.2567, 8: 0.3350},
+    }[metric]
     for rules, value in printed.items():
         assert at_random["value"][at_random["rules"] == rules].tolist() == pytest.approx(
-            [value] * int((at_random["rules"] == rules).sum()), abs=6e-5)
+            [value] * int((at_random["rules"] == rules).sum()), abs=6e-5
+        )
 
 
 def test_figures_5_and_6_pool_all_that_was_run() -> None:
@@ -190,8 +220,9 @@ def test_figures_5_and_6_pool_all_that_was_run() -> None:
     assert list(dict.fromkeys(overall["metric"])) == [AVG, WORST, ALIGN, ADAPT, IMI]
     own = by_rules[(by_rules["metric"] == ADAPT) & (by_rules["family"] == "Modular-op") & (by_rules["kind"] == "mean")]
     assert own.set_index("rules")["value"].to_dict() == pytest.approx(rows.groupby("rules")["value"].mean().to_dict())
-    one = overall[(overall["metric"] == ADAPT) & (overall["family"] == "Modular-op")
-                  & (overall["kind"] == "mean")].iloc[0]
+    one = overall[
+        (overall["metric"] == ADAPT) & (overall["family"] == "Modular-op") & (overall["kind"] == "mean")
+    ].iloc[0]
     assert (one["value"], one["runs"]) == (pytest.approx(rows["value"].mean()), len(rows))
     at_random = overall[(overall["metric"] == ADAPT) & (overall["family"] == "Random")].iloc[0]
     assert at_random["value"] == pytest.approx((0.2567 + 0.3350) / 2, abs=1e-4)
@@ -204,8 +235,9 @@ def test_other_widths_than_the_papers_are_drawn_as_they_are() -> None:
     assert set(drawn(11, of).data["size"]) == {"Small"}
 
 
-def counted(of: Source, condition: dict[str, str], families: list[str], flip: bool = False, **levels: Any
-            ) -> dict[str, float]:
+def counted(
+    of: Source, condition: dict[str, str], families: list[str], flip: bool = False, **levels: Any
+) -> dict[str, float]:
     """Votes as one would count them by hand."""
     scores: dict[Any, dict[str, list[float]]] = {}
     for row in of.records[of.records["selection"] == "last"].to_dict("records"):
@@ -223,16 +255,20 @@ def counted(of: Source, condition: dict[str, str], families: list[str], flip: bo
 
 
 def noisy(run: made.Run, draws: np.random.Generator) -> dict[Any, float]:
-    return {key: value if "specialization" in key[1] else float(draws.random())
-            for key, value in made.rules_numbers(run, draws).items()}
+    return {
+        key: value if "specialization" in key[1] else float(draws.random())
+        for key, value in made.rules_numbers(run, draws).items()
+    }
 
 
 def test_votes_are_counted_flipped_and_printed() -> None:
     of = made.rules_source(made.rules_places(widths=(32,)), numbers=noisy)
     inside = {"mlp": "iid", "mha": "iid", "rnn": "iid"}
     data = drawn(3, of).data
-    shares = {(kind, contest): own.set_index("family")["share"].to_dict()
-              for (kind, contest), own in data.groupby(["kind", "contest"])}
+    shares = {
+        (kind, contest): own.set_index("family")["share"].to_dict()
+        for (kind, contest), own in data.groupby(["kind", "contest"])
+    }
     for contest, families in (("all", list(ORDER)), ("joint against none", ["joint", "none"])):
         assert shares["counted", contest] == pytest.approx(counted(of, inside, families))
         assert shares["flipped", contest] == pytest.approx(counted(of, inside, families, flip=True))
@@ -264,8 +300,11 @@ def test_curves_hold_their_last_value_and_start_at_step_0() -> None:
     assert set(own["runs"]) == {len(held)}
     both = data[(data["family"] == "Modular") & data["column"].str.startswith("Both")].set_index("step")
     other = of.curves()
-    other = other[(other["gating"] == "joint") & (other["setting"] == R)].pivot(index="cell", columns="step",
-                                                                                 values="value").ffill(axis=1)
+    other = (
+        other[(other["gating"] == "joint") & (other["setting"] == R)]
+        .pivot(index="cell", columns="step", values="value")
+        .ffill(axis=1)
+    )
     assert both.loc[75, "value"] == pytest.approx(np.concatenate([held[75], other[75]]).mean())
     only = made.rules_source(made.rules_places(settings=[R]))
     assert set(drawn(7, only).data["column"]) == {"Regression: loss"}
@@ -274,9 +313,9 @@ def test_curves_hold_their_last_value_and_start_at_step_0() -> None:
 def test_the_example_has_the_papers_values() -> None:
     data = drawn(2, source()).data
     scores = data[data["kind"] == "metric"].set_index("metric")["value"].round(4).to_dict()
-    assert {name: scores[name] for name in ("Collapse-Avg", "Collapse-Worst", "Alignment",
-                                            "Inverse mutual information")} == {
-        "Collapse-Avg": 0.3333, "Collapse-Worst": 1.0, "Alignment": 0.2625, "Inverse mutual information": 0.4189}
+    assert {
+        name: scores[name] for name in ("Collapse-Avg", "Collapse-Worst", "Alignment", "Inverse mutual information")
+    } == {"Collapse-Avg": 0.3333, "Collapse-Worst": 1.0, "Alignment": 0.2625, "Inverse mutual information": 0.4189}
     assert any("made up" in note for note in drawn(2, source()).notes)
 
 
@@ -285,6 +324,7 @@ def test_a_partial_study_gives_partial_figures_that_say_so() -> None:
         if run["rules"] == 8 and run["gating"] == "joint":
             return "pending"
         return "diverged" if (run["gating"], run["seed"], run["task_seed"]) == ("none", 1, 0) else "finished"
+
     of = made.rules_source(made.rules_places(["mlp"], [C]), status=status)
     found = drawn(9, of)
     mean = found.data[found.data["kind"] == "mean"]
@@ -292,7 +332,11 @@ def test_a_partial_study_gives_partial_figures_that_say_so() -> None:
     assert set(mean["runs"][mean["family"] == "Monolithic"]) == {5}
     assert "80 of 96 runs are drawn; 4 diverged, 12 have not ended." in found.notes
     assert drawn(11, of).data.query("kind == 'mean' and rules == 8")["family"].tolist() == [
-        "Modular-op", "GT-Modular", "Modular-op", "GT-Modular"]
+        "Modular-op",
+        "GT-Modular",
+        "Modular-op",
+        "GT-Modular",
+    ]
     votes = drawn(8, of)
     assert set(votes.data["experiments"]) == {6} and set(votes.data["incomplete"]) == {6}
     assert any("6 lack a family" in note for note in votes.notes)
@@ -308,7 +352,11 @@ def test_runs_still_learning_are_marked() -> None:
     assert found.data[found.data["kind"] == "run"]["still_learning"].sum() == 24
     assert "Hollow dots: 24 runs were still learning when they ended." in found.notes
     assert set(drawn(7, of).data.groupby("family")["still_learning"].max().to_dict().items()) == {
-        ("GT-Modular", 0), ("Modular", 24), ("Modular-op", 0), ("Monolithic", 0)}
+        ("GT-Modular", 0),
+        ("Modular", 24),
+        ("Modular-op", 0),
+        ("Monolithic", 0),
+    }
 
 
 def test_nothing_gives_none() -> None:
@@ -332,9 +380,11 @@ def test_one_task_has_no_intervals_and_still_draws() -> None:
 def test_models_of_other_options_are_left_out_and_named() -> None:
     places = made.rules_places(["mha"], [C], widths=(32,))
     both = [*places, *({**place, "encoder": "scaled"} for place in places)]
-    of = made.rules_source(both, model_options=lambda run: f"gating={run['gating']}" + (
-        " encoder=scaled" if "encoder" in run else ""), axes=("architecture", "setting", "gating", "rules", "width",
-                                                              "task_seed", "search", "encoder"))
+    of = made.rules_source(
+        both,
+        model_options=lambda run: f"gating={run['gating']}" + (" encoder=scaled" if "encoder" in run else ""),
+        axes=("architecture", "setting", "gating", "rules", "width", "task_seed", "search", "encoder"),
+    )
     for number in (3, 25, 27):
         found = drawn(number, of)
         assert any("with other options are not in it: encoder=scaled" in note for note in found.notes)
@@ -345,8 +395,9 @@ def test_models_of_other_options_are_left_out_and_named() -> None:
 
 def test_an_axis_of_the_users_own_makes_experiments_of_its_own() -> None:
     places = [{**place, "rate": rate} for place in made.rules_places(["mlp"], [C], tasks=3) for rate in ("<b>", "a:b")]
-    of = made.rules_source(places, axes=("architecture", "setting", "gating", "rules", "width", "task_seed", "search",
-                                         "rate"))
+    of = made.rules_source(
+        places, axes=("architecture", "setting", "gating", "rules", "width", "task_seed", "search", "rate")
+    )
     found = drawn(8, of)
     assert set(found.data["experiments"]) == {24}
     assert any("Pooled over rate" in note for note in found.notes)
@@ -364,17 +415,25 @@ def test_too_many_runs_are_drawn_as_means_only() -> None:
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 11), st.integers(0, 1000)), min_size=1, max_size=60))
 def test_the_fast_means_are_the_plain_ones(drawn_rows: list[tuple[str, int, int]]) -> None:
     rows = pd.DataFrame(drawn_rows, columns=["family", "task_seed", "value"]).assign(
-        still_learning=lambda one: one["value"] % 2)
+        still_learning=lambda one: one["value"] % 2
+    )
     rows["value"] = (rows["value"] / 1000).mask(rows["value"] == 7)
     for clusters in (None, "task_seed"):
         found = means(rows, ["family"], clusters).set_index("family")
         assert list(found.index) == list(dict.fromkeys(rows.dropna()["family"]))
         for family, own in rows.dropna().groupby("family"):
-            draws: dict[str, Any] = {"generator": stream("interval", "figure").block(), "covers": "runs",
-                                     "resamples": 2_000}
-            plain = (bootstrap(own["value"], **draws) if clusters is None
-                     else clustered(own["value"], own["task_seed"].tolist(), **draws).interval)
+            draws: dict[str, Any] = {
+                "generator": stream("interval", "figure").block(),
+                "covers": "runs",
+                "resamples": 2_000,
+            }
+            plain = (
+                bootstrap(own["value"], **draws)
+                if clusters is None
+                else clustered(own["value"], own["task_seed"].tolist(), **draws).interval
+            )
             one = found.loc[str(family)]
             assert one[["mean", "runs", "still_learning"]].tolist() == pytest.approx(
-                [own["value"].mean(), len(own), own["still_learning"].sum()])
+                [own["value"].mean(), len(own), own["still_learning"].sum()]
+            )
             assert one[["low", "high"]].tolist() == pytest.approx([plain.low, plain.high], rel=1e-12, nan_ok=True)

@@ -37,17 +37,27 @@ def curve(levels: Any, seed: int) -> dict[tuple[int, str, str], float]:
 def accuracies(levels: Any, seed: int) -> dict[Any, float]:
     """T+ variants are better, and every run has its own number."""
     good = 0.25 if str(levels.get("variant", "")).startswith("T+") else 0.1
-    return {("iid", "accuracy"): 0.7 + good + 0.01 * seed, ("ood/single", "accuracy"): 0.6 + good + 0.01 * seed,
-            ("iid", "loss"): 0.3, ("ood/single", "loss"): 0.4}
+    return {
+        ("iid", "accuracy"): 0.7 + good + 0.01 * seed,
+        ("ood/single", "accuracy"): 0.6 + good + 0.01 * seed,
+        ("iid", "loss"): 0.3,
+        ("ood/single", "loss"): 0.4,
+    }
 
 
 def rich(path: Path, seeds: int = 4) -> Path:
     """A store of the catalogue's study with a hostile level, and two runs that failed."""
-    build(path, study="retrieval-table2@1",
-          axes={"task": ["retrieval/T1", "retrieval/T6"], "variant": [*VARIANTS, HOSTILE]},
-          metrics=accuracies, last=lambda levels, seed: {k: v - 0.05 for k, v in accuracies(levels, seed).items()},
-          seeds=range(seeds), curve=curve, still_learning=lambda levels, seed: seed == 3,
-          status=lambda levels, seed: "pending" if levels["variant"] == HOSTILE and seed < 2 else "finished")
+    build(
+        path,
+        study="retrieval-table2@1",
+        axes={"task": ["retrieval/T1", "retrieval/T6"], "variant": [*VARIANTS, HOSTILE]},
+        metrics=accuracies,
+        last=lambda levels, seed: {k: v - 0.05 for k, v in accuracies(levels, seed).items()},
+        seeds=range(seeds),
+        curve=curve,
+        still_learning=lambda levels, seed: seed == 3,
+        status=lambda levels, seed: "pending" if levels["variant"] == HOSTILE and seed < 2 else "finished",
+    )
     with Store.write(path) as store:
         for cell in [cell for cell, status in store.status().items() if status == "pending"][:2]:
             store.fail(cell, f"ValueError: {HOSTILE}", TRACEBACK)
@@ -120,12 +130,18 @@ def test_nothing_is_loaded_from_anywhere(text: str, read: Read) -> None:
 
 
 def test_only_our_own_scripts_may_run(read: Read) -> None:
-    policy = next(attributes["content"] for _, attributes in read.elements
-                  if attributes.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        attributes["content"]
+        for _, attributes in read.elements
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
     assert policy is not None and policy.startswith("default-src 'none'; script-src 'sha256-") and "eval" not in policy
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
-    ours = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-            for attributes, text in read.scripts if not attributes}
+    ours = {
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for attributes, text in read.scripts
+        if not attributes
+    }
     assert allowed <= ours and len(allowed) == 3
 
 
@@ -158,11 +174,13 @@ def test_the_table_of_runs_has_the_numbers_of_the_records(store: Path, read: Rea
     assert len(cells) == 40 and columns["seed"]["values"].count(3) == 10
     for selection in ("best", "last"):
         for condition in ("iid", "ood/single"):
-            chosen = records[(records.selection == selection) & (records.condition == condition)
-                             & (records.metric == "accuracy")].set_index("cell")["value"]
+            chosen = records[
+                (records.selection == selection) & (records.condition == condition) & (records.metric == "accuracy")
+            ].set_index("cell")["value"]
             shown = dict(zip(cells, columns[condition]["values"][selection], strict=True))
-            assert {cell: value for cell, value in shown.items() if value is not None} == \
-                pytest.approx(chosen.round(4).to_dict())
+            assert {cell: value for cell, value in shown.items() if value is not None} == pytest.approx(
+                chosen.round(4).to_dict()
+            )
             assert sum(value is None for value in shown.values()) == 4
     status = [columns["status"]["levels"][code] for code in columns["status"]["codes"]]
     assert pd.Series(status).value_counts().to_dict() == {"finished": 36, "failed": 2, "pending": 2}
@@ -267,16 +285,18 @@ def test_an_empty_store(tmp_path: Path) -> None:
 
 
 def test_a_store_whose_runs_are_all_pending(tmp_path: Path) -> None:
-    said = seen(build(tmp_path / "s", study="quickstart@1", axes={"variant": VARIANTS},
-                      status=lambda levels, seed: "pending"))
+    said = seen(
+        build(tmp_path / "s", study="quickstart@1", axes={"variant": VARIANTS}, status=lambda levels, seed: "pending")
+    )
     assert "Nothing has been run to its end yet: all 20 runs at scale mini are pending." in said
     assert "There is nothing to draw yet." in said and "Nothing has been spent yet." in said
     assert "So nothing is supported and nothing is contradicted." in said and "judged at" not in said
 
 
 def test_a_store_that_is_being_written(tmp_path: Path) -> None:
-    path = build(tmp_path / "s", axes={"variant": VARIANTS[:2]},
-                 status=lambda levels, seed: "pending" if seed else "finished")
+    path = build(
+        tmp_path / "s", axes={"variant": VARIANTS[:2]}, status=lambda levels, seed: "pending" if seed else "finished"
+    )
     with Store.write(path) as writer:
         writer._db.execute("BEGIN IMMEDIATE")
         writer._db.execute("UPDATE cells SET status = 'failed'")  # not committed: nobody may see it

@@ -48,8 +48,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM,
-                                            args=["--no-sandbox", "--disable-background-networking"])
+        opened = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
         yield opened
         opened.close()
 
@@ -102,7 +103,7 @@ def test_it_opens_offline_and_draws_what_comes_into_view(browser: Browser, file:
         assert page.locator(".chart[data-drawn]").count() == 0  # nothing below the fold has been drawn
         ours(page)
         assert draw(page).locator("svg path").count() > 10
-        for name in page.locator('#panel-ours .chart').evaluate_all("all => all.map(one => one.dataset.figure)"):
+        for name in page.locator("#panel-ours .chart").evaluate_all("all => all.map(one => one.dataset.figure)"):
             draw(page, name)
         assert page.locator(".note", has_text="can't be drawn").count() == 0
 
@@ -120,12 +121,15 @@ def test_names_and_tracebacks_are_text(browser: Browser, file: Path) -> None:
 
 def test_even_markup_that_got_out_could_not_run(browser: Browser, file: Path) -> None:
     opened = Opened(browser, file)
-    assert opened.page.evaluate("""() => {
+    assert (
+        opened.page.evaluate("""() => {
         const escaped = document.createElement("div");
         document.body.append(escaped);
         escaped.innerHTML = "<button onclick='window.hacked = 2'>x</button><img src='http://example.invalid/x.png'>";
         escaped.firstChild.click();
-        return window.hacked; }""") is None
+        return window.hacked; }""")
+        is None
+    )
     assert opened.asked == []
     assert all("Content Security Policy" in said for said in opened.wrong) and len(opened.wrong) >= 2
     opened.context.close()
@@ -235,6 +239,7 @@ def test_the_data_behind_a_figure(browser: Browser, file: Path) -> None:
 def test_light_and_dark(browser: Browser, file: Path, scheme: str) -> None:
     other = {"light": "dark", "dark": "light"}[scheme]
     with Opened(browser, file, color_scheme=scheme) as page:
+
         def ground() -> str:
             return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
@@ -271,15 +276,19 @@ def test_everything_can_be_reached_and_has_a_name(browser: Browser, file: Path) 
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
         tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
-        nodes = [(node["role"]["value"], (node.get("name") or {}).get("value", "")) for node in tree
-                 if not node.get("ignored") and "role" in node]
+        nodes = [
+            (node["role"]["value"], (node.get("name") or {}).get("value", ""))
+            for node in tree
+            if not node.get("ignored") and "role" in node
+        ]
         wanted = {"button", "link", "searchbox", "combobox", "tab", "tabpanel", "table", "navigation", "figure"}
         names = {role: [name for found, name in nodes if found == role] for role in wanted}
         for role in ("button", "link", "searchbox", "combobox", "tab", "tabpanel", "navigation", "figure"):
             assert names[role] and all(name.strip() for name in names[role]), role
         assert "Search" in names["searchbox"]
         levels = page.locator("h1, h2, h3, h4").evaluate_all(
-            "all => all.filter(one => one.offsetParent).map(one => Number(one.tagName[1]))")
+            "all => all.filter(one => one.offsetParent).map(one => Number(one.tagName[1]))"
+        )
         assert levels[0] == 1 and all(below <= above + 1 for above, below in pairwise(levels))
 
 

@@ -19,7 +19,7 @@ from unseen.report.save import save, save_all
 from unseen.report.source import Source
 from unseen.report.theme import load_altair
 
-TITLE = "Is 1 < 2 & \"why\"?"
+TITLE = 'Is 1 < 2 & "why"?'
 DATA = pd.DataFrame({"name": ["a,b", 'say "x"', "<i>"], "value": [0.1, 1 / 3, float("nan")]})
 FIGURE = Figure("made/up", TITLE, "ours", "nothing", lambda source: None)
 
@@ -86,8 +86,9 @@ def test_all_figures_that_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     known = [one for one in figures_of(source) if one.name in ("seeds", "solved", "curves", "activation")]
     monkeypatch.setattr(saving, "figures_of", lambda source: known)
     files = save_all(source, tmp_path / "new" / "folder")
-    assert [path.name for path in files] == [f"{name}{kind}" for name in ("seeds", "solved") for kind in
-                                             (".svg", ".pdf", ".png", ".csv")]  # no curves, no weights
+    assert [path.name for path in files] == [
+        f"{name}{kind}" for name in ("seeds", "solved") for kind in (".svg", ".pdf", ".png", ".csv")
+    ]  # no curves, no weights
     assert all(path.stat().st_size > 100 for path in files)
     read = pd.read_csv(tmp_path / "new" / "folder" / "seeds.csv")
     assert (read.kind == "run").sum() == 6

@@ -24,15 +24,28 @@ SMALL = unseen.Evaluation(conditions=("iid",), examples=40)
 
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> unseen.Runs:
-    return unseen.train(unseen.task("rules/mlp", rules=4), unseen.model("rules-mlp", gating="joint"), seeds=3,
-                        out=tmp_path_factory.mktemp("traces") / "rules", evaluation=SMALL, progress="none", **RECIPE)
+    return unseen.train(
+        unseen.task("rules/mlp", rules=4),
+        unseen.model("rules-mlp", gating="joint"),
+        seeds=3,
+        out=tmp_path_factory.mktemp("traces") / "rules",
+        evaluation=SMALL,
+        progress="none",
+        **RECIPE,
+    )
 
 
 @pytest.fixture(scope="module")
 def retrieval(tmp_path_factory: pytest.TempPathFactory) -> unseen.Runs:
-    return unseen.train(unseen.task("retrieval/T6", length=5, train_size=100, evaluation_size=60),
-                        "retrieval-transformer", seeds=3, out=tmp_path_factory.mktemp("traces") / "retrieval",
-                        progress="none", evaluation=unseen.Evaluation(examples=40), **RECIPE)
+    return unseen.train(
+        unseen.task("retrieval/T6", length=5, train_size=100, evaluation_size=60),
+        "retrieval-transformer",
+        seeds=3,
+        out=tmp_path_factory.mktemp("traces") / "retrieval",
+        progress="none",
+        evaluation=unseen.Evaluation(examples=40),
+        **RECIPE,
+    )
 
 
 def test_activation_is_that_of_the_trace(rules: unseen.Runs, tmp_path: Path) -> None:
@@ -92,8 +105,9 @@ def test_attention_is_that_of_the_trace(retrieval: unseen.Runs, tmp_path: Path) 
 
 def test_letters_stand_on_the_tokens_that_carry_the_features() -> None:
     weights = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
-    cells = decoder_cells(weights, np.array([1.0, 0.0]), {"scenario": np.array(["yes", "no"]),
-                                                          "positions": np.array([[1, 1], [2, -1]])})
+    cells = decoder_cells(
+        weights, np.array([1.0, 0.0]), {"scenario": np.array(["yes", "no"]), "positions": np.array([[1, 1], [2, -1]])}
+    )
     assert cells.example.tolist() == ["2 no"] * 3 + ["1 yes"] * 3
     assert cells.features.tolist() == ["", "", "a", "", "ab", ""]
     assert cells.weight.tolist() == [0.1, 0.1, 0.8, 0.7, 0.2, 0.1]
@@ -107,15 +121,22 @@ def test_attention_without_self_attention_or_factors(tmp_path: Path) -> None:
 
 def test_attention_of_the_tokens_that_are_read_alone(tmp_path: Path) -> None:
     """The generic Transformer keeps the row of its read-out token, the last of sequence, query and read-out."""
-    runs = unseen.train(unseen.task("retrieval/T1", length=4, train_size=200, evaluation_size=100),
-                        unseen.model("transformer", width=8, heads=2), seeds=1, steps=2, batch=10, progress="none")
+    runs = unseen.train(
+        unseen.task("retrieval/T1", length=4, train_size=200, evaluation_size=100),
+        unseen.model("transformer", width=8, heads=2),
+        seeds=1,
+        steps=2,
+        batch=10,
+        progress="none",
+    )
     found = unseen.attention(runs, seed=0, n=5, out=tmp_path / "x.json")
     assert found["encoder.attention"].shape == (5, 2, 1, 6) and len(found) == 1
     cells = list(json.loads((tmp_path / "x.json").read_text())["datasets"].values())
     assert [[(row["from"], row["to"]) for row in data] for data in cells] == [[(6, to) for to in range(1, 7)]] * 2
     for head, data in enumerate(cells):
-        np.testing.assert_allclose([row["weight"] for row in data], found["encoder.attention"][:, head, 0].mean(0),
-                                   atol=1e-4)
+        np.testing.assert_allclose(
+            [row["weight"] for row in data], found["encoder.attention"][:, head, 0].mean(0), atol=1e-4
+        )
 
 
 def test_maps_of_other_axes_are_not_drawn() -> None:
@@ -128,8 +149,14 @@ def test_maps_of_other_axes_are_not_drawn() -> None:
             tape.keep("decoder.attention", torch.softmax(inputs["sequence"], 1))
             return self.answer(inputs["query"])
 
-    runs = unseen.train(unseen.task("retrieval/T1", length=4, train_size=200, evaluation_size=100), Odd, seeds=1,
-                        steps=2, batch=10, progress="none")
+    runs = unseen.train(
+        unseen.task("retrieval/T1", length=4, train_size=200, evaluation_size=100),
+        Odd,
+        seeds=1,
+        steps=2,
+        batch=10,
+        progress="none",
+    )
     with pytest.raises(unseen.UsageError, match=r"keeps none of decoder\.attention \(example, token\), encoder"):
         unseen.attention(runs, seed=0)
 

@@ -61,9 +61,16 @@ def test_a_score_on_the_threshold_counts():
     assert solve_rate([0.9, 0.89, 0.95], 0.9, covers="x").note == "2 of 3 reached 0.9"
 
 
-@pytest.mark.parametrize("call", [
-    lambda: iqm([]), lambda: iqm(np.zeros((3, 0))), lambda: iqm(0.5),
-    lambda: solve_rate([], 0.5, covers="x"), lambda: solve_rate([0.5, np.nan], 0.5, covers="x")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: iqm([]),
+        lambda: iqm(np.zeros((3, 0))),
+        lambda: iqm(0.5),
+        lambda: solve_rate([], 0.5, covers="x"),
+        lambda: solve_rate([0.5, np.nan], 0.5, covers="x"),
+    ],
+)
 def test_wrong_layouts_are_answered(call):
     with pytest.raises(UsageError):
         call()

@@ -28,9 +28,11 @@ def interval(values, clusters, statistic=np.mean, **options):
 def test_two_stages_agree_with_all_resamples():
     """Three clusters of two: 3³ ways to draw clusters, 2⁶ to draw their values, enumerated."""
     pairs = [(0.0, 1.0), (4.0, 6.0), (5.0, 9.0)]
-    means = [np.mean([one for pair in chosen for one in pair])
-             for drawn in itertools.product(pairs, repeat=3)
-             for chosen in itertools.product(*(itertools.product(pair, repeat=2) for pair in drawn))]
+    means = [
+        np.mean([one for pair in chosen for one in pair])
+        for drawn in itertools.product(pairs, repeat=3)
+        for chosen in itertools.product(*(itertools.product(pair, repeat=2) for pair in drawn))
+    ]
     for level in (0.5, 0.9):
         found = interval(np.ravel(pairs), list("aabbcc"), level=level, resamples=40_000)
         for bound, share in ((found.low, (1 - level) / 2), (found.high, (1 + level) / 2)):
@@ -65,8 +67,10 @@ def test_clusters_of_one_are_a_plain_bootstrap():
 
 
 @quick
-@given(st.lists(st.tuples(st.integers(0, 64).map(lambda k: k / 64), st.integers(0, 3)), min_size=4, max_size=14),
-       st.randoms(use_true_random=False))
+@given(
+    st.lists(st.tuples(st.integers(0, 64).map(lambda k: k / 64), st.integers(0, 3)), min_size=4, max_size=14),
+    st.randoms(use_true_random=False),
+)
 def test_order_does_not_matter_and_bounds_lie_within(pairs, random):
     values, tasks = zip(*pairs, strict=True)
     found = interval(values, tasks)
@@ -99,13 +103,16 @@ def test_paired_differences_can_be_clustered():
     assert wide.low < narrow.low - 0.05 and wide.high > narrow.high + 0.05
 
 
-@pytest.mark.parametrize(("values", "clusters", "options", "says"), [
-    ([1.0, 2.0], ["a"], {}, "clusters name the group of each value: expected 2 labels, got 1"),
-    ([1.0, math.nan], ["a", "b"], {}, "finite"),
-    ([], [], {}, "at least 1 value"),
-    ([1.0], ["a"], {"level": 2}, "confidence level"),
-    ([1.0], ["a"], {"resamples": 0}, "at least one resample"),
-])
+@pytest.mark.parametrize(
+    ("values", "clusters", "options", "says"),
+    [
+        ([1.0, 2.0], ["a"], {}, "clusters name the group of each value: expected 2 labels, got 1"),
+        ([1.0, math.nan], ["a", "b"], {}, "finite"),
+        ([], [], {}, "at least 1 value"),
+        ([1.0], ["a"], {"level": 2}, "confidence level"),
+        ([1.0], ["a"], {"resamples": 0}, "at least one resample"),
+    ],
+)
 def test_wrong_layouts_are_answered(values, clusters, options, says):
     with pytest.raises(ValueError, match=says):
         interval(values, clusters, **options)

@@ -47,31 +47,44 @@ def test_differences_are_taken_on_shared_seeds():
 def test_the_interval_is_the_bootstrap_of_the_differences(method):
     found = compared(A, B, statistic=iqm, method=method, level=0.9)
     values = [A[k] - B[k] for k in (0, 1, 2)]
-    assert found.interval == bootstrap(values, iqm, generator=draws(), covers="initialisation", method=method,
-                                       level=0.9, resamples=400)
+    assert found.interval == bootstrap(
+        values, iqm, generator=draws(), covers="initialisation", method=method, level=0.9, resamples=400
+    )
     assert found.value == pytest.approx(iqm(values))
 
 
 @quick
-@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=3, max_size=9),
-       st.sampled_from(["two-sided", "greater", "less"]))
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=3, max_size=9),
+    st.sampled_from(["two-sided", "greater", "less"]),
+)
 def test_the_p_value_agrees_with_scipys_sign_flips(pairs, alternative):
     a, b = (dict(enumerate(column)) for column in zip(*pairs, strict=True))
-    theirs = stats.permutation_test(([x - y for x, y in pairs],), np.mean, permutation_type="samples",
-                                    n_resamples=np.inf, vectorized=True, alternative=alternative)
+    theirs = stats.permutation_test(
+        ([x - y for x, y in pairs],),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=np.inf,
+        vectorized=True,
+        alternative=alternative,
+    )
     assert compared(a, b, alternative=alternative).p_value == pytest.approx(theirs.pvalue)
 
 
 def test_series_and_strata():
     """(task, seed) → score, as records give them: pairs are resampled within their task."""
-    frame = pd.DataFrame([{"task": task, "seed": seed, "value": value + 0.01 * seed + noise}
-                          for task, value in (("T1", 0.9), ("T6", 0.5)) for seed, noise in enumerate((0, 1, 5, 2))])
+    frame = pd.DataFrame(
+        [
+            {"task": task, "seed": seed, "value": value + 0.01 * seed + noise}
+            for task, value in (("T1", 0.9), ("T6", 0.5))
+            for seed, noise in enumerate((0, 1, 5, 2))
+        ]
+    )
     a = frame.set_index(["task", "seed"]).value
     b = pd.Series(0.0, index=a.index)
     found = compared(a, b)
     assert found.strata == (4, 4)
-    assert found.interval == bootstrap(a, generator=draws(), covers="initialisation", resamples=400,
-                                       strata=frame.task)
+    assert found.interval == bootstrap(a, generator=draws(), covers="initialisation", resamples=400, strata=frame.task)
     assert compared(a["T1"], b["T1"]).strata == ()
     assert compared(a.to_dict(), b.sample(frac=1, random_state=0)) == found
 
@@ -113,8 +126,11 @@ def test_probability_of_improvement_sees_only_the_order(a, b):
 def test_its_interval_agrees_with_all_resamples():
     """Three against three: 27 × 27 equally likely resamples, enumerated."""
     a, b = [1.0, 3.0, 3.0], [0.0, 2.0, 3.0]
-    every = [np.mean([(x > y) + (x == y) / 2 for x in chosen for y in against])
-             for chosen in itertools.product(a, repeat=3) for against in itertools.product(b, repeat=3)]
+    every = [
+        np.mean([(x > y) + (x == y) / 2 for x in chosen for y in against])
+        for chosen in itertools.product(a, repeat=3)
+        for against in itertools.product(b, repeat=3)
+    ]
     found = improvement(a, b, level=0.8, resamples=40_000)
     for bound, share in ((found.interval.low, 0.1), (found.interval.high, 0.9)):
         assert np.quantile(every, share - 0.01) - 1e-9 <= bound <= np.quantile(every, share + 0.01) + 1e-9
@@ -133,21 +149,26 @@ def test_certainty_is_not_claimed_where_one_side_always_wins():
     assert (found.value, found.interval.low, found.interval.high) == (1.0, 1.0, 1.0)
     assert "can't show how uncertain" in found.note
     assert improvement([0.9, 0.8, 0.2], [0.1, 0.2, 0.3]).note == ""
-    half = improvement({("T1", k): 1.0 for k in range(3)} | {("T6", k): float(k) for k in range(3)},
-                       {(task, k): k / 2 for task in ("T1", "T6") for k in range(3)})
+    half = improvement(
+        {("T1", k): 1.0 for k in range(3)} | {("T6", k): float(k) for k in range(3)},
+        {(task, k): k / 2 for task in ("T1", "T6") for k in range(3)},
+    )
     assert half.note == "", "one stratum still varies"
 
 
-@pytest.mark.parametrize(("call", "says"), [
-    (lambda: compared({0: 1.0}, {1: 1.0}), "shared seeds: a has 0, b has 1"),
-    (lambda: compared({}, {1: 1.0}), "a has no seeds"),
-    (lambda: compared([0.5, 0.6], {1: 1.0}), "a is a list"),
-    (lambda: compared({1: 1.0}, {1: math.nan}), "b has no finite score for 1"),
-    (lambda: compared(pd.Series([1.0, 2.0], index=[0, 0]), {0: 1.0}), "2 scores for 1 seeds"),
-    (lambda: improvement({("T1", 0): 1.0}, {("T6", 0): 1.0}), "only one has: T1, T6"),
-    (lambda: improvement([], [1.0]), "at least 1 value"),
-    (lambda: improvement([1.0], {}), "b has none"),
-])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: compared({0: 1.0}, {1: 1.0}), "shared seeds: a has 0, b has 1"),
+        (lambda: compared({}, {1: 1.0}), "a has no seeds"),
+        (lambda: compared([0.5, 0.6], {1: 1.0}), "a is a list"),
+        (lambda: compared({1: 1.0}, {1: math.nan}), "b has no finite score for 1"),
+        (lambda: compared(pd.Series([1.0, 2.0], index=[0, 0]), {0: 1.0}), "2 scores for 1 seeds"),
+        (lambda: improvement({("T1", 0): 1.0}, {("T6", 0): 1.0}), "only one has: T1, T6"),
+        (lambda: improvement([], [1.0]), "at least 1 value"),
+        (lambda: improvement([1.0], {}), "b has none"),
+    ],
+)
 def test_wrong_layouts_are_answered(call, says):
     with pytest.raises(UsageError, match=says):
         call()

@@ -10,17 +10,20 @@ import pytest
 from unseen.stats.coverage import KINDS, SEEDS, TASKS, clusters_covered, covered, improvement_covered, table
 
 
-@pytest.mark.parametrize(("kind", "seeds", "n", "least", "most"), [
-    ("mean, percentile", "normal", 20, 0.90, 0.97),
-    ("mean, percentile", "normal", 5, 0.78, 0.89),
-    ("mean, percentile", "normal", 3, 0.65, 0.83),
-    ("mean, percentile", "bimodal, 8 of 10 solve", 5, 0.60, 0.74),
-    ("mean, BCa", "bimodal, 8 of 10 solve", 5, 0.60, 0.74),
-    ("mean, BCa", "normal", 20, 0.90, 0.97),
-    ("mean over 4 strata, percentile", "normal", 5, 0.87, 0.95),
-    ("solve rate, Wilson", "bimodal, 8 of 10 solve", 10, 0.93, 1.00),
-    ("IQM, percentile", "normal", 10, 0.90, 0.97),
-])
+@pytest.mark.parametrize(
+    ("kind", "seeds", "n", "least", "most"),
+    [
+        ("mean, percentile", "normal", 20, 0.90, 0.97),
+        ("mean, percentile", "normal", 5, 0.78, 0.89),
+        ("mean, percentile", "normal", 3, 0.65, 0.83),
+        ("mean, percentile", "bimodal, 8 of 10 solve", 5, 0.60, 0.74),
+        ("mean, BCa", "bimodal, 8 of 10 solve", 5, 0.60, 0.74),
+        ("mean, BCa", "normal", 20, 0.90, 0.97),
+        ("mean over 4 strata, percentile", "normal", 5, 0.87, 0.95),
+        ("solve rate, Wilson", "bimodal, 8 of 10 solve", 10, 0.93, 1.00),
+        ("IQM, percentile", "normal", 10, 0.90, 0.97),
+    ],
+)
 def test_coverage(kind, seeds, n, least, most):
     assert least <= covered(kind, seeds, n, repetitions=500) <= most
 

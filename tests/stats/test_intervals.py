@@ -30,8 +30,13 @@ def interquartile_mean(values, axis):
 def test_bootstrap_agrees_with_scipy(statistic, level):
     ours = bootstrap(VALUES, statistic, generator=draws(), covers="x", level=level, resamples=20_000)
     theirs = stats.bootstrap(
-        (VALUES,), statistic, confidence_level=level, n_resamples=20_000, method="percentile",
-        vectorized=True, rng=np.random.default_rng(0),
+        (VALUES,),
+        statistic,
+        confidence_level=level,
+        n_resamples=20_000,
+        method="percentile",
+        vectorized=True,
+        rng=np.random.default_rng(0),
     ).confidence_interval
     # The Monte-Carlo error of these quantiles is below 0.0015 at 20 000 resamples.
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.004)
@@ -60,8 +65,10 @@ def test_the_same_draws_give_the_same_interval_and_others_another():
     assert first != other
 
 
-@pytest.mark.parametrize(("n", "exists", "indicative"), [
-    (0, False, True), (1, False, True), (2, False, True), (3, True, True), (9, True, True), (10, True, False)])
+@pytest.mark.parametrize(
+    ("n", "exists", "indicative"),
+    [(0, False, True), (1, False, True), (2, False, True), (3, True, True), (9, True, True), (10, True, False)],
+)
 def test_few_seeds(n, exists, indicative):
     for found in (bootstrap(VALUES[:n], generator=draws(), covers="data"), wilson(n // 2, n, covers="data")):
         assert (not math.isnan(found.low), not math.isnan(found.high)) == (exists, exists)
@@ -102,16 +109,19 @@ def test_proportion_error():
     assert math.isnan(proportion_error(math.nan, 0))
 
 
-@pytest.mark.parametrize("call", [
-    lambda: bootstrap([0.1, math.nan, 0.2], generator=draws(), covers="x"),
-    lambda: bootstrap(np.zeros((3, 3)), generator=draws(), covers="x"),
-    lambda: bootstrap(VALUES, generator=draws(), covers="x", level=95),
-    lambda: bootstrap(VALUES, generator=draws(), covers="x", resamples=0),
-    lambda: wilson(5, 4, covers="x"),
-    lambda: wilson(1, 4, covers="x", level=1.0),
-    lambda: proportion_error(1.2, 4),
-    lambda: proportion_error(0.5, -1),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: bootstrap([0.1, math.nan, 0.2], generator=draws(), covers="x"),
+        lambda: bootstrap(np.zeros((3, 3)), generator=draws(), covers="x"),
+        lambda: bootstrap(VALUES, generator=draws(), covers="x", level=95),
+        lambda: bootstrap(VALUES, generator=draws(), covers="x", resamples=0),
+        lambda: wilson(5, 4, covers="x"),
+        lambda: wilson(1, 4, covers="x", level=1.0),
+        lambda: proportion_error(1.2, 4),
+        lambda: proportion_error(0.5, -1),
+    ],
+)
 def test_wrong_use_is_answered(call):
     with pytest.raises(UsageError):
         call()

@@ -40,8 +40,23 @@ def test_it_keeps_the_order_and_never_lowers_a_p_value(p):
 
 def test_the_example_of_benjamini_and_hochberg_1995():
     """15 p values of section 4.1: four are discoveries at q = 0.05, where Bonferroni finds three."""
-    p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
-         0.7590, 1.0000]
+    p = [
+        0.0001,
+        0.0004,
+        0.0019,
+        0.0095,
+        0.0201,
+        0.0278,
+        0.0298,
+        0.0344,
+        0.0459,
+        0.3240,
+        0.4262,
+        0.5719,
+        0.6528,
+        0.7590,
+        1.0000,
+    ]
     assert (benjamini_hochberg(p) <= 0.05).sum() == 4
     assert (np.array(p) * len(p) <= 0.05).sum() == 3
 

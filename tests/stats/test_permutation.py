@@ -35,8 +35,9 @@ def mean_difference(a, b, axis):
 @given(side, side, alternatives)
 def test_exact_agrees_with_scipy(a, b, alternative):
     # SciPy compares with a tolerance relative to the statistic; whole numbers over 20 make ties exact enough for it.
-    theirs = stats.permutation_test((a, b), mean_difference, n_resamples=np.inf, vectorized=True,
-                                    alternative=alternative)
+    theirs = stats.permutation_test(
+        (a, b), mean_difference, n_resamples=np.inf, vectorized=True, alternative=alternative
+    )
     found = compared(a, b, alternative=alternative)
     assert found.value == pytest.approx(theirs.statistic)
     if abs(found.value) > 1e-9:
@@ -64,8 +65,13 @@ def test_the_interval_of_the_difference_resamples_each_side_by_itself():
     a, b = np.array([4.0, 7.0, 9.0, 4.5]), np.array([1.0, 2.0, 8.0, 2.5])
     found = compared(a, b, resamples=20_000).interval
     assert found.strata == (4, 4)
-    mirrored = bootstrap(np.concatenate([2 * a, -2 * b]), generator=draws("other"), covers="x", resamples=20_000,
-                         strata=[0] * 4 + [1] * 4)
+    mirrored = bootstrap(
+        np.concatenate([2 * a, -2 * b]),
+        generator=draws("other"),
+        covers="x",
+        resamples=20_000,
+        strata=[0] * 4 + [1] * 4,
+    )
     assert (found.low, found.high) == pytest.approx((mirrored.low, mirrored.high), abs=0.15)
 
 
@@ -75,8 +81,15 @@ def test_sampled_comes_near_the_exact_value(alternative):
     rng = np.random.default_rng(3)
     a, b = rng.normal(0.5, 1, 10), rng.normal(0, 1, 12)
     found = compared(a, b, alternative=alternative, resamples=20_000)
-    theirs = stats.permutation_test((a, b), mean_difference, n_resamples=200_000, vectorized=True, batch=20_000,
-                                    alternative=alternative, rng=np.random.default_rng(0))
+    theirs = stats.permutation_test(
+        (a, b),
+        mean_difference,
+        n_resamples=200_000,
+        vectorized=True,
+        batch=20_000,
+        alternative=alternative,
+        rng=np.random.default_rng(0),
+    )
     assert found.p_value == pytest.approx(theirs.pvalue, abs=0.015)
     assert found.note == "20000 assignments drawn"
 
@@ -107,17 +120,21 @@ def test_sign_flips_drawn_come_near_the_exact_ones():
     values = np.random.default_rng(1).normal(0.4, 1, 17)
     drawn, how = sign_flip_test(values, generator=draws(), resamples=20_000)
     assert how == "20000 sign flips drawn"
-    theirs = stats.permutation_test((values,), np.mean, permutation_type="samples", n_resamples=np.inf,
-                                    vectorized=True, batch=20_000)
+    theirs = stats.permutation_test(
+        (values,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True, batch=20_000
+    )
     assert drawn == pytest.approx(theirs.pvalue, abs=0.01)
 
 
-@pytest.mark.parametrize(("call", "says"), [
-    (lambda: compared([1.0], []), "at least 1 value"),
-    (lambda: compared([1.0, np.nan], [2.0]), "1 of 2"),
-    (lambda: compared([1.0], [2.0], alternative="grater"), "Did you mean 'greater'"),
-    (lambda: sign_flip_test([[1.0]], generator=draws()), "shape"),
-])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: compared([1.0], []), "at least 1 value"),
+        (lambda: compared([1.0, np.nan], [2.0]), "1 of 2"),
+        (lambda: compared([1.0], [2.0], alternative="grater"), "Did you mean 'greater'"),
+        (lambda: sign_flip_test([[1.0]], generator=draws()), "shape"),
+    ],
+)
 def test_wrong_use_is_answered(call, says):
     with pytest.raises(UsageError, match=says):
         call()

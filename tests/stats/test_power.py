@@ -73,13 +73,16 @@ def test_where_nothing_can_be_said():
     assert seeds_to_settle([100.0, 100.0, 100.1]) == 3
 
 
-@pytest.mark.parametrize(("call", "says"), [
-    (lambda: seeds_to_settle([0.1, math.nan, 0.2]), "finite"),
-    (lambda: seeds_to_settle([0.1, 0.2, 0.3], power=1.0), "power lies between"),
-    (lambda: seeds_to_settle([0.1, 0.2, 0.3], level=95), "confidence level"),
-    (lambda: seeds_to_settle([0.1, 0.2], {0: 0.1}), "two dicts or Series"),
-    (lambda: seeds_to_settle({("T1", 0): 1.0, ("T6", 0): 1.0}, {("T1", 0): 1.0, ("T6", 0): 1.0}), "average over"),
-])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: seeds_to_settle([0.1, math.nan, 0.2]), "finite"),
+        (lambda: seeds_to_settle([0.1, 0.2, 0.3], power=1.0), "power lies between"),
+        (lambda: seeds_to_settle([0.1, 0.2, 0.3], level=95), "confidence level"),
+        (lambda: seeds_to_settle([0.1, 0.2], {0: 0.1}), "two dicts or Series"),
+        (lambda: seeds_to_settle({("T1", 0): 1.0, ("T6", 0): 1.0}, {("T1", 0): 1.0, ("T6", 0): 1.0}), "average over"),
+    ],
+)
 def test_wrong_use_is_answered(call, says):
     with pytest.raises(UsageError, match=says):
         call()

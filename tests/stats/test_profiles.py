@@ -31,8 +31,11 @@ def test_it_is_the_solve_rate_at_every_threshold_and_falls(values):
     for threshold, one in zip(THRESHOLDS, found, strict=True):
         assert one.value == pytest.approx(solve_rate(values, threshold, covers="x").value)
         assert one.interval.low - 1e-12 <= one.value <= one.interval.high + 1e-12
-    for what in ([one.value for one in found], [one.interval.low for one in found],
-                 [one.interval.high for one in found]):
+    for what in (
+        [one.value for one in found],
+        [one.interval.low for one in found],
+        [one.interval.high for one in found],
+    ):
         assert all(np.diff(what) <= 1e-12)
     assert found[0].value == 1.0
 
@@ -43,8 +46,14 @@ def test_each_band_is_the_bootstrap_of_the_share(values, labelled):
     """The matrix product over counts does what resampling the scores and counting does."""
     strata = [k % 2 for k in range(len(values))] if labelled and len(values) >= 6 else None
     one = profiled(values, [0.5], strata=strata)[0]
-    slow = bootstrap(values, lambda x, axis: (x >= 0.5).mean(axis=axis), generator=draws(), covers="initialisation",
-                     strata=strata, resamples=300)
+    slow = bootstrap(
+        values,
+        lambda x, axis: (x >= 0.5).mean(axis=axis),
+        generator=draws(),
+        covers="initialisation",
+        strata=strata,
+        resamples=300,
+    )
     assert (one.interval.low, one.interval.high) == pytest.approx((slow.low, slow.high))
     assert (one.n, one.strata, one.covers) == (slow.n, slow.strata, slow.covers)
 
@@ -60,9 +69,16 @@ def test_too_few_runs_have_shares_but_no_bands():
     assert math.isnan(found[0].interval.low)
 
 
-@pytest.mark.parametrize("call", [
-    lambda: profiled([], [0.5]), lambda: profiled([0.5], []), lambda: profiled([0.5], 0.5),
-    lambda: profiled([0.5], [math.nan]), lambda: profiled([[0.5]], [0.5])])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: profiled([], [0.5]),
+        lambda: profiled([0.5], []),
+        lambda: profiled([0.5], 0.5),
+        lambda: profiled([0.5], [math.nan]),
+        lambda: profiled([[0.5]], [0.5]),
+    ],
+)
 def test_wrong_layouts_are_answered(call):
     with pytest.raises(UsageError):
         call()

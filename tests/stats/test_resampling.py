@@ -49,8 +49,15 @@ def with_distribution(values, statistic, **options):
 def scipys(samples, statistic, distribution, method, level):
     """SciPy's interval from the same bootstrap distribution: formula against formula."""
     earlier = type("Earlier", (), {"bootstrap_distribution": distribution})()
-    found = stats.bootstrap(samples, statistic, n_resamples=0, bootstrap_result=earlier, method=method,
-                            confidence_level=level, vectorized=True).confidence_interval
+    found = stats.bootstrap(
+        samples,
+        statistic,
+        n_resamples=0,
+        bootstrap_result=earlier,
+        method=method,
+        confidence_level=level,
+        vectorized=True,
+    ).confidence_interval
     return float(found.low), float(found.high)
 
 
@@ -77,8 +84,9 @@ def test_stratified_agrees_with_scipys_several_samples(method):
 
 def test_bca_agrees_with_scipys_own_resamples():
     ours = interval(SKEWED, method="bca", resamples=20_000)
-    theirs = stats.bootstrap((SKEWED,), np.mean, n_resamples=20_000, method="BCa", vectorized=True,
-                             rng=np.random.default_rng(0)).confidence_interval
+    theirs = stats.bootstrap(
+        (SKEWED,), np.mean, n_resamples=20_000, method="BCa", vectorized=True, rng=np.random.default_rng(0)
+    ).confidence_interval
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
     percentile = interval(SKEWED, resamples=20_000)
     assert ours.low < percentile.low - 0.005, "the long tail is on the left: BCa moves the interval that way"
@@ -94,15 +102,18 @@ def test_a_stratum_is_resampled_within_itself():
 def test_stratified_mean_agrees_with_all_resamples():
     """Two strata of three: 27 × 27 equally likely resamples, enumerated."""
     values, strata = [0.0, 1.0, 5.0, 2.0, 2.5, 9.0], list("aaabbb")
-    means = [np.mean(a + b) for a in itertools.product(values[:3], repeat=3)
-             for b in itertools.product(values[3:], repeat=3)]
+    means = [
+        np.mean(a + b) for a in itertools.product(values[:3], repeat=3) for b in itertools.product(values[3:], repeat=3)
+    ]
     found = interval(values, strata=strata, level=0.9, resamples=40_000)
     for bound, share in ((found.low, 0.05), (found.high, 0.95)):
         assert np.quantile(means, share - 0.01) - 1e-9 <= bound <= np.quantile(means, share + 0.01) + 1e-9
 
 
-@pytest.mark.parametrize(("sizes", "exists", "indicative"), [
-    ((3, 3), True, True), ((10, 12), True, False), ((2, 30), False, True), ((9, 30), True, True)])
+@pytest.mark.parametrize(
+    ("sizes", "exists", "indicative"),
+    [((3, 3), True, True), ((10, 12), True, False), ((2, 30), False, True), ((9, 30), True, True)],
+)
 def test_the_smallest_stratum_decides(sizes, exists, indicative):
     labels = np.repeat(np.arange(len(sizes)), sizes)
     found = interval(np.linspace(0, 1, sum(sizes)), strata=labels)
@@ -124,8 +135,13 @@ def test_the_order_of_the_seeds_does_not_matter(values, method, random):
 
 
 @quick
-@given(values_of_seeds, st.sampled_from(["percentile", "bca"]), st.sampled_from([np.mean, np.median, iqm]),
-       st.sampled_from([-8.0, 0.5, 3.0]), st.sampled_from([0.25, 1.0, 16.0]))
+@given(
+    values_of_seeds,
+    st.sampled_from(["percentile", "bca"]),
+    st.sampled_from([np.mean, np.median, iqm]),
+    st.sampled_from([-8.0, 0.5, 3.0]),
+    st.sampled_from([0.25, 1.0, 16.0]),
+)
 def test_shift_and_scale_carry_over(values, method, statistic, shift, scale):
     plain = interval(values, statistic, method=method)
     moved = interval(np.array(values) * scale + shift, statistic, method=method)
@@ -163,8 +179,9 @@ def test_resampled_indices_stay_in_their_stratum_and_reach_all_of_it():
 
 def test_an_estimate_carries_its_interval():
     found = estimate(SKEWED, iqm, generator=draws(), covers="data", strata=LABELS)
-    assert found == Estimate(pytest.approx(iqm(SKEWED)), bootstrap(SKEWED, iqm, generator=draws(), covers="data",
-                                                                    strata=LABELS))
+    assert found == Estimate(
+        pytest.approx(iqm(SKEWED)), bootstrap(SKEWED, iqm, generator=draws(), covers="data", strata=LABELS)
+    )
     assert (found.n, found.strata, found.covers, found.p_value) == (12, (5, 4, 3), "data", None)
     assert found.interval.low <= found.value <= found.interval.high
 
@@ -176,15 +193,18 @@ def test_an_estimate_says_what_it_rests_on():
     assert str(many) == "0.500 [0.250, 0.750], n = 20 (data); why"
 
 
-@pytest.mark.parametrize(("call", "says"), [
-    (partial(interval, SKEWED, strata=["a", "b"]), "expected 12 labels, got 2"),
-    (partial(interval, [1.0, 2.0, 3.0], strata=[["a"], ["b"], ["c"]]), "got a list as label"),
-    (partial(interval, SKEWED, method="bcs"), "Did you mean 'bca'"),
-    (partial(interval, [[0.1, 0.2], [0.3, 0.4]]), r"array \(n,\), got one of shape \(2, 2\)"),
-    (partial(interval, {0: 0.5}), "list of numbers"),
-    (partial(interval, [0.1, math.inf, math.nan]), "2 of 3"),
-    (partial(estimate, [], generator=None, covers="x"), "at least 1 value"),
-])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (partial(interval, SKEWED, strata=["a", "b"]), "expected 12 labels, got 2"),
+        (partial(interval, [1.0, 2.0, 3.0], strata=[["a"], ["b"], ["c"]]), "got a list as label"),
+        (partial(interval, SKEWED, method="bcs"), "Did you mean 'bca'"),
+        (partial(interval, [[0.1, 0.2], [0.3, 0.4]]), r"array \(n,\), got one of shape \(2, 2\)"),
+        (partial(interval, {0: 0.5}), "list of numbers"),
+        (partial(interval, [0.1, math.inf, math.nan]), "2 of 3"),
+        (partial(estimate, [], generator=None, covers="x"), "at least 1 value"),
+    ],
+)
 def test_wrong_layouts_are_answered(call, says):
     with pytest.raises(UsageError, match=says):
         call()

@@ -59,8 +59,9 @@ def test_wrong_layouts_are_answered(wrong):
         votes(wrong)
 
 
-@pytest.mark.parametrize(("experiments", "contestants", "seeds", "gap"), [
-    (12, 2, 5, 5.0), (20, 4, 6, 9.0), (9, 3, 3, 20.0)])
+@pytest.mark.parametrize(
+    ("experiments", "contestants", "seeds", "gap"), [(12, 2, 5, 5.0), (20, 4, 6, 9.0), (9, 3, 3, 20.0)]
+)
 def test_significant_votes_by_scipy(experiments, contestants, seeds, gap):
     numbers = np.random.default_rng(experiments)
     strength = gap * numbers.uniform(size=(experiments, contestants, 1))

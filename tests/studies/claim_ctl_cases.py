@@ -19,16 +19,47 @@ SEEDS = 25
 NEW = "ood/transition"
 
 
-def rows(task: str, model: str, values: Sequence[float], condition: str, metric: str = "accuracy", *,
-         options: str = "", factor: str = "", level: str = "", **levels: Any) -> list[dict[str, Any]]:
+def rows(
+    task: str,
+    model: str,
+    values: Sequence[float],
+    condition: str,
+    metric: str = "accuracy",
+    *,
+    options: str = "",
+    factor: str = "",
+    level: str = "",
+    **levels: Any,
+) -> list[dict[str, Any]]:
     found = []
     for seed, value in enumerate(values):
         cell = hashlib.sha256(f"{task} {model} {seed} {options} {sorted(levels.items())}".encode()).hexdigest()[:16]
-        found.append({"scale": "full", **levels, "task": f"ctl/{task}", "task_options": options, "model": model,
-                      "model_options": "", "recipe": "x", "recipe_options": "", "seed": seed, "data_seed": seed,
-                      "status": "finished", "step": 100, "still_learning": 0, "selection": "last",
-                      "condition": condition, "factor": factor, "level": level, "metric": metric, "value": value,
-                      "standard_error": float("nan"), "n": 1_000, "cell": cell})
+        found.append(
+            {
+                "scale": "full",
+                **levels,
+                "task": f"ctl/{task}",
+                "task_options": options,
+                "model": model,
+                "model_options": "",
+                "recipe": "x",
+                "recipe_options": "",
+                "seed": seed,
+                "data_seed": seed,
+                "status": "finished",
+                "step": 100,
+                "still_learning": 0,
+                "selection": "last",
+                "condition": condition,
+                "factor": factor,
+                "level": level,
+                "metric": metric,
+                "value": value,
+                "standard_error": float("nan"),
+                "n": 1_000,
+                "cell": cell,
+            }
+        )
     return found
 
 
@@ -37,8 +68,10 @@ def spread(mean: float, width: float, shift: int) -> list[float]:
 
 
 # Means and spreads as printed; on R a third of the NDRs and a fifth of the Transformers above 0.95.
-ON_R = {NDR: [0.99] * 8 + [min(value, 0.94) for value in spread_out(0.66, 0.25, 17)],
-        TRANSFORMER: [0.99] * 5 + [min(value, 0.94) for value in spread_out(0.71, 0.25, 20)]}
+ON_R = {
+    NDR: [0.99] * 8 + [min(value, 0.94) for value in spread_out(0.66, 0.25, 17)],
+    TRANSFORMER: [0.99] * 5 + [min(value, 0.94) for value in spread_out(0.71, 0.25, 20)],
+}
 
 
 def table1(options: str = "") -> list[dict[str, Any]]:
@@ -48,21 +81,51 @@ def table1(options: str = "") -> list[dict[str, Any]]:
             mean, width = TABLE1[task][model]
             outside = ON_R[model] if task == "R" and model in ON_R else spread(mean, width, 10 * t + m)
             found += rows(task, model, spread(0.998, 0.001, m), "iid", options=options)
-            found += rows(task, model, [min(value, 0.94) if task == "A" and model != BILSTM else value
-                                        for value in outside], NEW, options=options)
+            found += rows(
+                task,
+                model,
+                [min(value, 0.94) if task == "A" and model != BILSTM else value for value in outside],
+                NEW,
+                options=options,
+            )
             for length in (3, 4, 5):
-                found += rows(task, model, [max(0.0, value - 0.1 * (length - 4)) for value in outside], NEW,
-                              options=options, factor="length", level=str(length))
+                found += rows(
+                    task,
+                    model,
+                    [max(0.0, value - 0.1 * (length - 4)) for value in outside],
+                    NEW,
+                    options=options,
+                    factor="length",
+                    level=str(length),
+                )
             gaps = [0.8 * (1 - value) + 0.01 for value in outside]
             apart = [0.4 if value > 0.95 else 0.001 for value in outside]
             found += rows(task, model, apart, "probe/singles", "representation/gap_p", options=options)
-            found += rows(task, model, spread_out(0.5, 0.1, SEEDS, m), "probe/singles", "representation/agreement",
-                          options=options)
-            found += rows(task, model, spread_out(0.1, 0.05, SEEDS, m + 5), "probe/pairs", "representation/group_gain",
-                          options=options)
+            found += rows(
+                task,
+                model,
+                spread_out(0.5, 0.1, SEEDS, m),
+                "probe/singles",
+                "representation/agreement",
+                options=options,
+            )
+            found += rows(
+                task,
+                model,
+                spread_out(0.1, 0.05, SEEDS, m + 5),
+                "probe/pairs",
+                "representation/group_gain",
+                options=options,
+            )
             found += rows(task, model, gaps, "probe/singles", "representation/gap", options=options)
-            found += rows(task, model, spread_out(0.3, 0.05, SEEDS, m), "probe/pairs", "representation/cluster_gain",
-                          options=options)
+            found += rows(
+                task,
+                model,
+                spread_out(0.3, 0.05, SEEDS, m),
+                "probe/pairs",
+                "representation/cluster_gain",
+                options=options,
+            )
     return found
 
 
@@ -72,8 +135,11 @@ def bridged() -> list[dict[str, Any]]:
     for o in (4, 8, 12, 16):
         for k in (2, 3, 4, 5, 6):
             base = 0.3 + 0.3 * (o - 4) / 12 + 0.3 * (k - 2) / 4
-            scores = {NDR: 1.0 if (o, k) == (16, 6) else base, TRANSFORMER: base - 0.1 if o < 16 else base + 0.08,
-                      BILSTM: base - 0.2}
+            scores = {
+                NDR: 1.0 if (o, k) == (16, 6) else base,
+                TRANSFORMER: base - 0.1 if o < 16 else base + 0.08,
+                BILSTM: base - 0.2,
+            }
             for model, score in scores.items():
                 values = [min(1.0, score + 0.002 * s) if score < 1 else 1 - 0.0001 * s for s in range(5)]
                 found += rows("S", model, [1.0] * 5, "iid", bridge=o, shared=k)
@@ -84,8 +150,12 @@ def bridged() -> list[dict[str, Any]]:
 def longer(scores: dict[str, float]) -> list[dict[str, Any]]:
     found = []
     for model, score in scores.items():
-        for condition, value in (("ood/length=6-8", 1.0), ("ood/length=9-10", score), ("iid", 1.0),
-                                 ("ood/reserved", 0.2)):
+        for condition, value in (
+            ("ood/length=6-8", 1.0),
+            ("ood/length=9-10", score),
+            ("iid", 1.0),
+            ("ood/reserved", 0.2),
+        ):
             found += rows("lengths", model, spread_out(value, 0.005, 5), condition, selection="best")
     return [{**row, "selection": "best"} for row in found]
 
@@ -103,10 +173,15 @@ def published(name: str) -> pd.DataFrame:
     return frame(made.get(name, table1)())
 
 
-def changed(records: pd.DataFrame, task: str, model: str, condition: str, value: float,
-            metric: str = "accuracy") -> pd.DataFrame:
-    chosen = ((records.task == f"ctl/{task}") & (records.model == model) & (records.condition == condition)
-              & (records.metric == metric))
+def changed(
+    records: pd.DataFrame, task: str, model: str, condition: str, value: float, metric: str = "accuracy"
+) -> pd.DataFrame:
+    chosen = (
+        (records.task == f"ctl/{task}")
+        & (records.model == model)
+        & (records.condition == condition)
+        & (records.metric == metric)
+    )
     assert chosen.any()
     return records.assign(value=records.value.where(~chosen, value + 0.001 * (records.seed % 5)))
 
@@ -121,8 +196,9 @@ WRONG: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "ctl/K7": lambda r: changed(r, "R", NDR, "probe/pairs", -0.1, "representation/cluster_gain"),
     "ctl/K6-counted": lambda r: changed(r, "R", NDR, "probe/singles", 0.3, "representation/gap_p"),
     "ctl/K7-clusters": lambda r: changed(r, "R", NDR, "probe/pairs", 0.6, "representation/group_gain"),
-    "ctl/adding-up": lambda r: r.assign(value=r.value.where(
-        r.factor != "length", 0.1 * pd.to_numeric(r.level) + 0.01 * (r.seed % 5))),
+    "ctl/adding-up": lambda r: r.assign(
+        value=r.value.where(r.factor != "length", 0.1 * pd.to_numeric(r.level) + 0.01 * (r.seed % 5))
+    ),
     "ctl/table1": lambda r: changed(r, "A", BILSTM, NEW, 0.7),
     "ctl/spreads": lambda r: changed(r, "A", NDR, NEW, 0.3),
     "ctl/lengths": lambda r: changed(r, "lengths", BILSTM, "ood/length=9-10", 0.5),

@@ -18,34 +18,77 @@ from unseen.studies.claims.gcog import CROSS, DUAL, GRU, MODELS, PERCEIVER, RNN,
 SEEDS = 5
 CROWD = "gcog/distractor"
 OPERATORS, TREES, PRODUCTIVE = "gcog/systematic-operators", "gcog/systematic-trees", "gcog/productive"
-SMALL = ("coding=embedding distractors=[1, 3] features=[['shape', ['a', 'b', 'c', 'd', 'e', 'f']], ['color', ['red', "
-         "'green', 'blue', 'yellow']]] grid=[5, 5]")
+SMALL = (
+    "coding=embedding distractors=[1, 3] features=[['shape', ['a', 'b', 'c', 'd', 'e', 'f']], ['color', ['red', "
+    "'green', 'blue', 'yellow']]] grid=[5, 5]"
+)
 Rows = list[dict[str, Any]]
 
 
-def rows(task: str, model: str, scores: Mapping[str, float], *, options: str = "", model_options: str = "",
-         metric: str = "accuracy", width: float = 0.004, **levels: Any) -> Rows:
+def rows(
+    task: str,
+    model: str,
+    scores: Mapping[str, float],
+    *,
+    options: str = "",
+    model_options: str = "",
+    metric: str = "accuracy",
+    width: float = 0.004,
+    **levels: Any,
+) -> Rows:
     """The records of one place on some conditions, one per seed."""
     found = []
     for shift, (condition, mean) in enumerate(scores.items()):
         for seed, value in enumerate(spread_out(mean, width, SEEDS, shift)):
             what = f"{task} {model} {seed} {options} {model_options} {sorted(levels.items())}"
-            found.append({
-                "scale": "full", **levels, "task": task, "task_options": options, "model": model,
-                "model_options": model_options, "recipe": "x", "recipe_options": "", "seed": seed, "data_seed": seed,
-                "status": "finished", "step": 100, "still_learning": 0, "selection": "last", "condition": condition,
-                "factor": "", "level": "", "metric": metric, "value": value, "standard_error": float("nan"),
-                "n": 10_000, "cell": hashlib.sha256(what.encode()).hexdigest()[:16]})
+            found.append(
+                {
+                    "scale": "full",
+                    **levels,
+                    "task": task,
+                    "task_options": options,
+                    "model": model,
+                    "model_options": model_options,
+                    "recipe": "x",
+                    "recipe_options": "",
+                    "seed": seed,
+                    "data_seed": seed,
+                    "status": "finished",
+                    "step": 100,
+                    "still_learning": 0,
+                    "selection": "last",
+                    "condition": condition,
+                    "factor": "",
+                    "level": "",
+                    "metric": metric,
+                    "value": value,
+                    "standard_error": float("nan"),
+                    "n": 10_000,
+                    "cell": hashlib.sha256(what.encode()).hexdigest()[:16],
+                }
+            )
     return found
 
 
 # -- the figures, as printed or described -----------------------------------------------------------------------------
 
-CROWDED = {RNN: (0.45, 0.40, 0.36, 0.34), GRU: (0.60, 0.45, 0.40, 0.37), SINGLE: (0.75, 0.55, 0.50, 0.45),
-           DUAL: (0.76, 0.56, 0.51, 0.46), CROSS: (0.96, 0.95, 0.94, 0.93), PERCEIVER: (0.97, 0.95, 0.94, 0.93)}
+CROWDED = {
+    RNN: (0.45, 0.40, 0.36, 0.34),
+    GRU: (0.60, 0.45, 0.40, 0.37),
+    SINGLE: (0.75, 0.55, 0.50, 0.45),
+    DUAL: (0.76, 0.56, 0.51, 0.46),
+    CROSS: (0.96, 0.95, 0.94, 0.93),
+    PERCEIVER: (0.97, 0.95, 0.94, 0.93),
+}
 MET = {RNN: 0.81, GRU: 0.82, SINGLE: 0.83, DUAL: 0.84, CROSS: 0.98, PERCEIVER: 0.985}
-GROWN = {RNN: (0.55, 0.541), GRU: (0.54, 0.50), SINGLE: (0.50, 0.45), DUAL: (0.52, 0.47), CROSS: (0.592, 0.50),
-         PERCEIVER: (0.754, 0.657)}
+GROWN = {
+    RNN: (0.55, 0.541),
+    GRU: (0.54, 0.50),
+    SINGLE: (0.50, 0.45),
+    DUAL: (0.52, 0.47),
+    CROSS: (0.592, 0.50),
+    PERCEIVER: (0.754, 0.657),
+}
 POSITIONED = (SINGLE, DUAL, CROSS, PERCEIVER)
 
 
@@ -54,8 +97,19 @@ def distractors(options: str = "", numbers: tuple[int, ...] = (10, 20, 30, 40)) 
     found = []
     for model, levels in CROWDED.items():
         new = {f"ood/distractors={n}": value for n, value in zip(numbers, levels, strict=False)}
-        found += rows(CROWD, model, {"train": 0.97, "iid": 0.2, "iid/distractors=1": 0.98, "iid/distractors=5": 0.96,
-                                     f"ood/distractors={numbers[-1]}-50": 0.01, **new}, options=options)
+        found += rows(
+            CROWD,
+            model,
+            {
+                "train": 0.97,
+                "iid": 0.2,
+                "iid/distractors=1": 0.98,
+                "iid/distractors=5": 0.96,
+                f"ood/distractors={numbers[-1]}-50": 0.01,
+                **new,
+            },
+            options=options,
+        )
     return found
 
 
@@ -65,8 +119,14 @@ def operators(options: str = "") -> Rows:
     for model, met in MET.items():
         learned = 0.99 if model in (CROSS, PERCEIVER) else 0.96
         for split, value in (("clean", met), ("released", met), ("released-minus-leak", 2 * met - learned)):
-            found += rows(OPERATORS, model, {"train": learned, "iid": learned, "ood/operators": value}, width=0.001,
-                          options=" ".join(filter(None, (options, f"split={split}"))), split=split)
+            found += rows(
+                OPERATORS,
+                model,
+                {"train": learned, "iid": learned, "ood/operators": value},
+                width=0.001,
+                options=" ".join(filter(None, (options, f"split={split}"))),
+                split=split,
+            )
     return found
 
 
@@ -76,9 +136,20 @@ def trees(options: str = "") -> Rows:
     for model, (inside, outside) in GROWN.items():
         for positions in ("absolute", "relative")[: 1 + (model in POSITIONED)]:
             less = 0.04 * (positions == "relative")
-            found += rows(TREES, model, {"train": 0.985, "iid": 0.9, "iid/depth=3": inside - less,
-                                         "ood/trees": outside - less, "ood/mixed-leaves": 0.1}, options=options,
-                          model_options=f"positions={positions}" if less else "", positions=positions)
+            found += rows(
+                TREES,
+                model,
+                {
+                    "train": 0.985,
+                    "iid": 0.9,
+                    "iid/depth=3": inside - less,
+                    "ood/trees": outside - less,
+                    "ood/mixed-leaves": 0.1,
+                },
+                options=options,
+                model_options=f"positions={positions}" if less else "",
+                positions=positions,
+            )
     return found
 
 
@@ -87,13 +158,30 @@ def depths(options: str = "") -> Rows:
     found = []
     for model in MODELS:
         for positions in ("absolute", "relative")[: 1 + (model in POSITIONED)]:
-            found += rows(PRODUCTIVE, model, {"train": 0.96, "iid": 0.96, "iid/depth=1": 0.97, "iid/depth=3": 0.95,
-                                              "ood/depth=5": 0.30, "ood/depth=7": 0.29}, options=options,
-                          model_options=f"positions={positions}" if positions == "relative" else "",
-                          positions=positions, trained_on="1 and 3")
-        found += rows(PRODUCTIVE, model, {"train": 0.96, "iid": 0.96, "ood/depth=3": 0.34, "ood/depth=5": 0.30,
-                                          "ood/depth=7": 0.28}, options=f"{options} train_depths=[1]".strip(),
-                      positions="absolute", trained_on="1")
+            found += rows(
+                PRODUCTIVE,
+                model,
+                {
+                    "train": 0.96,
+                    "iid": 0.96,
+                    "iid/depth=1": 0.97,
+                    "iid/depth=3": 0.95,
+                    "ood/depth=5": 0.30,
+                    "ood/depth=7": 0.29,
+                },
+                options=options,
+                model_options=f"positions={positions}" if positions == "relative" else "",
+                positions=positions,
+                trained_on="1 and 3",
+            )
+        found += rows(
+            PRODUCTIVE,
+            model,
+            {"train": 0.96, "iid": 0.96, "ood/depth=3": 0.34, "ood/depth=5": 0.30, "ood/depth=7": 0.28},
+            options=f"{options} train_depths=[1]".strip(),
+            positions="absolute",
+            trained_on="1",
+        )
     return found
 
 
@@ -105,8 +193,9 @@ def layers(options: str = "") -> Rows:
         for number in (1, 2, 3, 4):
             for heads in (1, 4, 8):
                 score = 0.3 if task == PRODUCTIVE else 0.45 + 0.12 * number + 0.01 * heads
-                found += rows(task, measures.BERT, {"train": 0.96, condition: score}, options=options, layers=number,
-                              heads=heads)
+                found += rows(
+                    task, measures.BERT, {"train": 0.96, condition: score}, options=options, layers=number, heads=heads
+                )
     return found
 
 
@@ -117,13 +206,22 @@ def similarity(options: str = "") -> Rows:
     for model, moved in near.items():
         found += rows(CROWD, model, {"train": 0.97, "iid": 0.97}, options=options)
         for side, away in (("stimulus", 0), ("target", 30)):  # all may move away, too: it is the order that counts
-            found += rows(CROWD, model, {"ood/distractors=40-50": moved - away}, options=options,
-                          metric=f"similarity/{side}_alignment")
+            found += rows(
+                CROWD,
+                model,
+                {"ood/distractors=40-50": moved - away},
+                options=options,
+                metric=f"similarity/{side}_alignment",
+            )
     return found
 
 
-POOLS = {"10000": (0.98, 0.75, 0.60), "100000": (0.97, 0.86, 0.75), "1000000": (0.96, 0.93, 0.90),
-         "fresh": (0.95, 0.95, 0.93)}
+POOLS = {
+    "10000": (0.98, 0.75, 0.60),
+    "100000": (0.97, 0.86, 0.75),
+    "1000000": (0.96, 0.93, 0.90),
+    "fresh": (0.95, 0.95, 0.93),
+}
 
 
 def pools(options: str = "", pools: Mapping[str, tuple[float, float, float]] = POOLS) -> Rows:
@@ -133,9 +231,16 @@ def pools(options: str = "", pools: Mapping[str, tuple[float, float, float]] = P
         for model in (CROSS, PERCEIVER):
             for pool, scores in pools.items():
                 said = [options, "preset=released" * (preset == "released"), f"pool={pool}" * (pool != "fresh")]
-                found += rows(TREES, model, dict(zip(("train", "iid", "iid/depth=3"), scores, strict=True)),
-                              options=" ".join(filter(None, said)), preset=preset, distractors="some", coding="integer",
-                              pool=pool)
+                found += rows(
+                    TREES,
+                    model,
+                    dict(zip(("train", "iid", "iid/depth=3"), scores, strict=True)),
+                    options=" ".join(filter(None, said)),
+                    preset=preset,
+                    distractors="some",
+                    coding="integer",
+                    pool=pool,
+                )
     return found
 
 
@@ -143,15 +248,25 @@ def systematicity(options: str = "") -> Rows:
     return operators(options) + trees(options)
 
 
-OF_STUDY = {"gcog-distractors": distractors, "gcog-systematicity": systematicity, "gcog-productivity": depths,
-            "gcog-layers": layers, "gcog-rsa": similarity, "gcog-pool": pools}
+OF_STUDY = {
+    "gcog-distractors": distractors,
+    "gcog-systematicity": systematicity,
+    "gcog-productivity": depths,
+    "gcog-layers": layers,
+    "gcog-rsa": similarity,
+    "gcog-pool": pools,
+}
 
 
 def frame(found: Rows) -> pd.DataFrame:
     """Records, with what claims must not read: other weights, levels, metrics, and another family."""
     table = pd.DataFrame(found)
-    wrong = [table.assign(selection="best", value=0.5), table.assign(factor="operator", level="Exist", value=0.1),
-             table.assign(metric="right_kind", value=1.0), table.assign(metric="loss", value=3.0)]
+    wrong = [
+        table.assign(selection="best", value=0.5),
+        table.assign(factor="operator", level="Exist", value=0.1),
+        table.assign(metric="right_kind", value=1.0),
+        table.assign(metric="loss", value=3.0),
+    ]
     other = table.assign(task="ctl/A", cell="c" + table.cell, model="ctl-ndr", value=0.7)
     return pd.concat([table, *wrong, other], ignore_index=True)
 
@@ -169,10 +284,16 @@ def found(name: str, records: pd.DataFrame) -> Verdict:
     return judge(CLAIMS.load(name), records)
 
 
-def changed(records: pd.DataFrame, condition: str, value: float, metric: str = "accuracy",
-            **places: Any) -> pd.DataFrame:
-    chosen = ((records.condition == condition) & (records.metric == metric) & (records.selection == "last")
-              & (records.factor == "") & records.task.str.startswith("gcog/"))
+def changed(
+    records: pd.DataFrame, condition: str, value: float, metric: str = "accuracy", **places: Any
+) -> pd.DataFrame:
+    chosen = (
+        (records.condition == condition)
+        & (records.metric == metric)
+        & (records.selection == "last")
+        & (records.factor == "")
+        & records.task.str.startswith("gcog/")
+    )
     for column, place in places.items():
         chosen &= records[column] == place
     assert chosen.any()

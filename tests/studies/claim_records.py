@@ -11,9 +11,30 @@ import pandas as pd
 
 from unseen.studies.claims.retrieval import TABLE2, VARIANTS
 
-COLUMNS = ["scale", "variant", "task", "task_options", "model", "model_options", "recipe", "recipe_options", "seed",
-           "data_seed", "status", "step", "still_learning", "selection", "condition", "factor", "level", "metric",
-           "value", "standard_error", "n", "cell"]
+COLUMNS = [
+    "scale",
+    "variant",
+    "task",
+    "task_options",
+    "model",
+    "model_options",
+    "recipe",
+    "recipe_options",
+    "seed",
+    "data_seed",
+    "status",
+    "step",
+    "still_learning",
+    "selection",
+    "condition",
+    "factor",
+    "level",
+    "metric",
+    "value",
+    "standard_error",
+    "n",
+    "cell",
+]
 
 
 def spread_out(mean: float, spread: float, seeds: int = 5, shift: int = 0) -> list[float]:
@@ -24,21 +45,51 @@ def spread_out(mean: float, spread: float, seeds: int = 5, shift: int = 0) -> li
     return [float(mean + spread * base[k]) for k in order]
 
 
-def rows(task: str, variant: str, values: Sequence[float], *, metric: str = "accuracy", length: int = 10,
-         factor: str = "", level: str = "", n: int = 10_000, learning: Sequence[int | None] | None = None,
-         **more: Any) -> list[dict[str, Any]]:
+def rows(
+    task: str,
+    variant: str,
+    values: Sequence[float],
+    *,
+    metric: str = "accuracy",
+    length: int = 10,
+    factor: str = "",
+    level: str = "",
+    n: int = 10_000,
+    learning: Sequence[int | None] | None = None,
+    **more: Any,
+) -> list[dict[str, Any]]:
     """The records of one place, one per seed; `learning` marks runs as still learning (1, or None: can't tell)."""
     options = f"length={length} preset=released" if length != 10 else "preset=released"
     found = []
     for seed, value in enumerate(values):
         what = f"{task} {options} {variant} {seed} {sorted(more.items())}"
-        found.append({
-            "scale": "mini", "variant": variant, "task": f"retrieval/{task}", "task_options": options,
-            "model": "retrieval-transformer", "model_options": variant, "recipe": "quick", "recipe_options": "",
-            "seed": seed, "data_seed": 0, "status": "finished", "step": 100,
-            "still_learning": 0 if learning is None else learning[seed], "selection": "best",
-            "condition": "ood/single", "factor": factor, "level": level, "metric": metric, "value": value,
-            "standard_error": float("nan"), "n": n, "cell": hashlib.sha256(what.encode()).hexdigest()[:16], **more})
+        found.append(
+            {
+                "scale": "mini",
+                "variant": variant,
+                "task": f"retrieval/{task}",
+                "task_options": options,
+                "model": "retrieval-transformer",
+                "model_options": variant,
+                "recipe": "quick",
+                "recipe_options": "",
+                "seed": seed,
+                "data_seed": 0,
+                "status": "finished",
+                "step": 100,
+                "still_learning": 0 if learning is None else learning[seed],
+                "selection": "best",
+                "condition": "ood/single",
+                "factor": factor,
+                "level": level,
+                "metric": metric,
+                "value": value,
+                "standard_error": float("nan"),
+                "n": n,
+                "cell": hashlib.sha256(what.encode()).hexdigest()[:16],
+                **more,
+            }
+        )
     return found
 
 
@@ -51,21 +102,37 @@ def frame(*parts: list[dict[str, Any]]) -> pd.DataFrame:
 
 def table2(length: int = 10, tasks: Sequence[str] = tuple(TABLE2), seeds: int = 5) -> list[dict[str, Any]]:
     """The published accuracies as records."""
-    return [row for t, task in enumerate(tasks) for v, variant in enumerate(VARIANTS)
-            for row in rows(task, variant, spread_out(TABLE2[task][v][0] / 100, TABLE2[task][v][1] / 100, seeds,
-                                                      shift=10 * t + v), length=length)]
+    return [
+        row
+        for t, task in enumerate(tasks)
+        for v, variant in enumerate(VARIANTS)
+        for row in rows(
+            task,
+            variant,
+            spread_out(TABLE2[task][v][0] / 100, TABLE2[task][v][1] / 100, seeds, shift=10 * t + v),
+            length=length,
+        )
+    ]
 
 
-PRINTED_ATTENTION = {("T5", "T−Pos+Att"): (0.03, 0.02), ("T5", "T+Pos+Att"): (0.01, 0.01),
-                     ("T6", "T−Pos+Att"): (0.79, 0.005), ("T6", "T+Pos+Att"): (-0.14, 0.55),
-                     ("T7", "T−Pos+Att"): (0.46, 0.03), ("T7", "T+Pos+Att"): (0.16, 0.18)}
+PRINTED_ATTENTION = {
+    ("T5", "T−Pos+Att"): (0.03, 0.02),
+    ("T5", "T+Pos+Att"): (0.01, 0.01),
+    ("T6", "T−Pos+Att"): (0.79, 0.005),
+    ("T6", "T+Pos+Att"): (-0.14, 0.55),
+    ("T7", "T−Pos+Att"): (0.46, 0.03),
+    ("T7", "T+Pos+Att"): (0.16, 0.18),
+}
 
 
 def attention(length: int = 10, tasks: Sequence[str] = ("T5", "T6", "T7")) -> list[dict[str, Any]]:
     """The published attention differences as records."""
-    return [row for k, ((task, variant), (mean, spread)) in enumerate(PRINTED_ATTENTION.items()) if task in tasks
-            for row in rows(task, variant, spread_out(mean, spread, shift=50 + k), metric="R7/positive",
-                            length=length)]
+    return [
+        row
+        for k, ((task, variant), (mean, spread)) in enumerate(PRINTED_ATTENTION.items())
+        if task in tasks
+        for row in rows(task, variant, spread_out(mean, spread, shift=50 + k), metric="R7/positive", length=length)
+    ]
 
 
 def positions(correlations: dict[str, float], length: int = 10) -> list[dict[str, Any]]:
@@ -80,20 +147,41 @@ def positions(correlations: dict[str, float], length: int = 10) -> list[dict[str
             rest = rest - rest.mean() - line * (rest @ line) / length
             values[:, seed] = 0.95 + 0.01 * (r * line + np.sqrt(1 - r * r) * rest / rest.std())
         for k in range(length):
-            found += rows("T1", variant, values[k].tolist(), metric="R2/accuracy", factor="position", level=str(k),
-                          n=500, length=length)
+            found += rows(
+                "T1",
+                variant,
+                values[k].tolist(),
+                metric="R2/accuracy",
+                factor="position",
+                level=str(k),
+                n=500,
+                length=length,
+            )
     return found
 
 
 def readings(length: int = 10) -> list[dict[str, Any]]:
     """What the paper prints of the analyses R1 and R3 to R6, alike for all variants."""
-    printed = {"T1": {"R1/correct": 0.82, "R1/wrong": 0.17}, "T3": {"R5/target": 0.65},
-               "T2": {"R3/yes/diff - yes/same": -0.25, "R3/no/one - no/none": -0.40, "R4/yes/diff": 0.65},
-               "T4": {"R6/favoured": 0.90, "R6/other": 0.05, "R6/agreement where the rule errs": 0.9}}
-    return [row for task, measures in printed.items() for metric, mean in measures.items()
-            for v, variant in enumerate(VARIANTS)
-            for row in rows(task, variant, spread_out(mean, 0.02, shift=v), metric=metric, length=length,
-                            n=300 if metric == "R1/wrong" else 4_000)]
+    printed = {
+        "T1": {"R1/correct": 0.82, "R1/wrong": 0.17},
+        "T3": {"R5/target": 0.65},
+        "T2": {"R3/yes/diff - yes/same": -0.25, "R3/no/one - no/none": -0.40, "R4/yes/diff": 0.65},
+        "T4": {"R6/favoured": 0.90, "R6/other": 0.05, "R6/agreement where the rule errs": 0.9},
+    }
+    return [
+        row
+        for task, measures in printed.items()
+        for metric, mean in measures.items()
+        for v, variant in enumerate(VARIANTS)
+        for row in rows(
+            task,
+            variant,
+            spread_out(mean, 0.02, shift=v),
+            metric=metric,
+            length=length,
+            n=300 if metric == "R1/wrong" else 4_000,
+        )
+    ]
 
 
 def lengths(lengths: Sequence[int] = (5, 10, 15, 20, 25, 30)) -> list[dict[str, Any]]:
@@ -122,7 +210,8 @@ def shapes(fall: float = 0.004, ends: Sequence[int] = (5, 30)) -> list[dict[str,
         for length in ends:
             for v, variant in enumerate(VARIANTS):
                 score = {"T1": 0.9 + 0.002 * length, "T2": 0.87, "T3": 0.9 + 0.003 * length, "T4": 0.87}.get(
-                    task, 0.8 - fall * length + 0.05 * (variant == "T−Pos+Att"))
+                    task, 0.8 - fall * length + 0.05 * (variant == "T−Pos+Att")
+                )
                 found += rows(task, variant, spread_out(score, 0.005, shift=100 * k + 10 * length + v), length=length)
     return found
 
@@ -135,6 +224,13 @@ def noise(dropout: float = 0.03, positions: float = 0.0, length: int = 10) -> li
             for d in (False, True):
                 for a in (False, True):
                     values = spread_out(0.9 + dropout * d + positions * p, 0.005, shift=40 * k + 4 * p + 2 * d + a)
-                    found += rows(task, f"{p}{d}{a}", values, length=length, self_attention=a,
-                                  positions="sinusoidal" if p else "none", embed_dropout="always" if d else "never")
+                    found += rows(
+                        task,
+                        f"{p}{d}{a}",
+                        values,
+                        length=length,
+                        self_attention=a,
+                        positions="sinusoidal" if p else "none",
+                        embed_dropout="always" if d else "never",
+                    )
     return found

@@ -40,7 +40,8 @@ WRONG: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "retrieval/table2": lambda r: changed(r, "T7", "T+Pos−Att", 0.72),
     "retrieval/attention": lambda r: changed(r, "T7", "T−Pos+Att", 0.2, "R7/positive"),
     "retrieval/reading": lambda r: changed(r, "T1", "T−Pos−Att", 0.999, "R1/wrong").assign(
-        value=lambda f: f.value.where(f.metric != "R1/wrong", 0.95)),
+        value=lambda f: f.value.where(f.metric != "R1/wrong", 0.95)
+    ),
     "retrieval/lengths": lambda r: frame(shapes(fall=-0.004)),
     "retrieval/spreads": lambda r: changed(r, "T6", "T+Pos+Att", -0.14, "R7/positive"),  # printed: ± 0.55
     "retrieval/variants": lambda r: changed(r, "T3", "T−Pos−Att", 0.9, "R5/target"),

@@ -31,12 +31,27 @@ def as_told(run: Run, spread: float = SPREAD) -> Mapping[str, float]:
     more = np.log2(run.rules) / 5
     error = ERRORS[run.gating] * more**2 + 0.05 + run.luck(spread, "error")
     module = COLLAPSE.get(run.gating, 0.0) * more
-    metrics = {} if run.gating == "none" else {
-        "collapse_avg": module, "collapse_worst": min(1.0, 2 * module), "alignment": module * (1 - 1 / run.rules),
-        "adaptation": module * RANDOM_ADAPTATION[run.rules], "inverse_mutual_information": module, **SOFT}
+    metrics = (
+        {}
+        if run.gating == "none"
+        else {
+            "collapse_avg": module,
+            "collapse_worst": min(1.0, 2 * module),
+            "alignment": module * (1 - 1 / run.rules),
+            "adaptation": module * RANDOM_ADAPTATION[run.rules],
+            "inverse_mutual_information": module,
+            **SOFT,
+        }
+    )
     noisy = {name: value + abs(run.luck(spread, name)) * (value > 0) for name, value in metrics.items()}
-    return {"error": error, "ood": 1.5 * error, "best": error - 0.001, "curve": error + 0.1, "longer": 1.2 * error,
-            **noisy}
+    return {
+        "error": error,
+        "ood": 1.5 * error,
+        "best": error - 0.001,
+        "curve": error + 0.1,
+        "longer": 1.2 * error,
+        **noisy,
+    }
 
 
 def votes_as_told(run: Run, shares: tuple[int, ...] = (11, 15, 17, 18), duels: int = 10) -> Mapping[str, float]:
@@ -101,8 +116,13 @@ def divided(run: Run) -> Mapping[str, float]:
     found = as_told(run._replace(gating=mirrored))
     modules = as_told(run._replace(gating=mirrored if mirrored in ("joint", "operation") else "truth"))
     metrics = {name: one for name, one in modules.items() if name in METRICS}
-    return {**found, "ood": 1 - found["error"], "best": found["error"] - 0.02, **metrics,
-            **(DECISIVE if run.gating != "none" else {})}
+    return {
+        **found,
+        "ood": 1 - found["error"],
+        "best": found["error"] - 0.02,
+        **metrics,
+        **(DECISIVE if run.gating != "none" else {}),
+    }
 
 
 def decisive(run: Run) -> Mapping[str, float]:
@@ -153,8 +173,16 @@ ONLY = {"gate_hidden": ("operation",), "shared_state": ("truth", "operation", "j
 """The gatings that have such a size to free."""
 
 
-def sized(run: Run, size: Mapping[str, str], spread: float = SPREAD, of: Measure = as_told, encoder: float = 0.5,
-          gate: float = 0.5, state: float = 0.02, noise: float = 0.0) -> Mapping[str, float]:
+def sized(
+    run: Run,
+    size: Mapping[str, str],
+    spread: float = SPREAD,
+    of: Measure = as_told,
+    encoder: float = 0.5,
+    gate: float = 0.5,
+    state: float = 0.02,
+    noise: float = 0.0,
+) -> Mapping[str, float]:
     """As told; a wide encoder has errors grow by so much of what they do, a wide gate collapse by so much, and a whole
     state takes so much off the error. `noise` is that of collapse."""
     found = dict(of(run))
@@ -223,30 +251,61 @@ SUPPORTED: dict[str, Case] = {
     "rules/levels": whole("rules/levels", levels),
 }
 WRONG: dict[str, list[Case]] = {
-    **{name: [voted(name, world) for world in worlds] for name, worlds in (
-        ("rules/F1", (FEW_FOR_TRUTH, FEW_FOR_OPERATION)), ("rules/F2", (LOST_DUELS, WON_DUELS)),
-        ("rules/flipped", (FEW_FOR_TRUTH, FEW_FOR_OPERATION, LOST_DUELS, WON_DUELS)),
-        ("rules/C6", (FEW_FOR_TRUTH, FEW_FOR_OPERATION, LOST_DUELS, WON_DUELS)))},
-    **{name: [told(name, world) for world in worlds] for name, worlds in (
-        ("rules/F3", (partial(changed, truth=2.0), partial(changed, operation=3.0), partial(changed, none=0.5))),
-        ("rules/F4", (shrinking, partial(changed, none=1.5))),
-        ("rules/F5", (partial(with_metrics, gating="operation", collapse_avg=3.0),
-                      partial(with_metrics, gating="joint", collapse_worst=0.0))),
-        ("rules/F6", (partial(with_metrics, gating="joint", adaptation=5.0),
-                      partial(with_metrics, gating="operation", inverse_mutual_information=0.001))),
-        ("rules/F7", (partial(changed, operation=3.0),)), ("rules/F8", (other_way_out,)), ("rules/F9", (late,)),
-        ("rules/C1", (partial(changed, truth=2.0), partial(changed, operation=3.0), partial(changed, none=0.5))),
-        ("rules/C2", (partial(changed, truth=2.0), partial(changed, none=0.5), shrinking)),
-        ("rules/C7", (decisive,)))},
-    **{name: [freed(name, **more) for more in worlds] for name, worlds in (
-        ("rules/C3", ({"of": partial(changed, truth=2.0)}, {"of": partial(changed, none=0.5)})),
-        ("rules/C3-trend", ({"encoder": 1.5},)), ("rules/C4", ({"gate": 0.0}, {"gate": 3.0})),
-        ("rules/C4-width", ({"gate": 1.2},)), ("rules/C5", ({"state": -0.2}, {"of": partial(changed, operation=3.0)})),
-        ("rules/C5-state", ({"state": -0.05},)))},
-    **{name: [whole(name, world) for world in worlds] for name, worlds in (
-        ("rules/votes", (partial(published, truth=400),)),
-        ("rules/votes-flipped", (partial(flipped, of=partial(published, truth=400)),)),
-        ("rules/levels", (partial(levels, factor=10.0), partial(levels, factor=0.1))))},
+    **{
+        name: [voted(name, world) for world in worlds]
+        for name, worlds in (
+            ("rules/F1", (FEW_FOR_TRUTH, FEW_FOR_OPERATION)),
+            ("rules/F2", (LOST_DUELS, WON_DUELS)),
+            ("rules/flipped", (FEW_FOR_TRUTH, FEW_FOR_OPERATION, LOST_DUELS, WON_DUELS)),
+            ("rules/C6", (FEW_FOR_TRUTH, FEW_FOR_OPERATION, LOST_DUELS, WON_DUELS)),
+        )
+    },
+    **{
+        name: [told(name, world) for world in worlds]
+        for name, worlds in (
+            ("rules/F3", (partial(changed, truth=2.0), partial(changed, operation=3.0), partial(changed, none=0.5))),
+            ("rules/F4", (shrinking, partial(changed, none=1.5))),
+            (
+                "rules/F5",
+                (
+                    partial(with_metrics, gating="operation", collapse_avg=3.0),
+                    partial(with_metrics, gating="joint", collapse_worst=0.0),
+                ),
+            ),
+            (
+                "rules/F6",
+                (
+                    partial(with_metrics, gating="joint", adaptation=5.0),
+                    partial(with_metrics, gating="operation", inverse_mutual_information=0.001),
+                ),
+            ),
+            ("rules/F7", (partial(changed, operation=3.0),)),
+            ("rules/F8", (other_way_out,)),
+            ("rules/F9", (late,)),
+            ("rules/C1", (partial(changed, truth=2.0), partial(changed, operation=3.0), partial(changed, none=0.5))),
+            ("rules/C2", (partial(changed, truth=2.0), partial(changed, none=0.5), shrinking)),
+            ("rules/C7", (decisive,)),
+        )
+    },
+    **{
+        name: [freed(name, **more) for more in worlds]
+        for name, worlds in (
+            ("rules/C3", ({"of": partial(changed, truth=2.0)}, {"of": partial(changed, none=0.5)})),
+            ("rules/C3-trend", ({"encoder": 1.5},)),
+            ("rules/C4", ({"gate": 0.0}, {"gate": 3.0})),
+            ("rules/C4-width", ({"gate": 1.2},)),
+            ("rules/C5", ({"state": -0.2}, {"of": partial(changed, operation=3.0)})),
+            ("rules/C5-state", ({"state": -0.05},)),
+        )
+    },
+    **{
+        name: [whole(name, world) for world in worlds]
+        for name, worlds in (
+            ("rules/votes", (partial(published, truth=400),)),
+            ("rules/votes-flipped", (partial(flipped, of=partial(published, truth=400)),)),
+            ("rules/levels", (partial(levels, factor=10.0), partial(levels, factor=0.1))),
+        )
+    },
 }
 CONTRADICTED: dict[str, Case] = {name: cases[0] for name, cases in WRONG.items()}
 UNDECIDED: dict[str, Case] = {

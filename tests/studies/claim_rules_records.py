@@ -42,39 +42,69 @@ Measure = Callable[[Run], Mapping[str, float]]
 SCORES = ("error", "ood", "best", "best_ood", "curve", "longer")
 
 
-def grid(rules: Sequence[int] = (2, 8, 32), architectures: Iterable[str] = ("mlp", "mha", "rnn"),
-         searches: Sequence[int] = (1,), widths: Sequence[int] = (32,), tasks: int = 5,
-         seeds: int | None = None) -> list[Run]:
+def grid(
+    rules: Sequence[int] = (2, 8, 32),
+    architectures: Iterable[str] = ("mlp", "mha", "rnn"),
+    searches: Sequence[int] = (1,),
+    widths: Sequence[int] = (32,),
+    tasks: int = 5,
+    seeds: int | None = None,
+) -> list[Run]:
     """All runs; without `seeds` each task is learned by the seed of its number."""
-    places = [(a, s, k, r, w) for a in architectures for s in (searches if a == "mha" else (None,))
-              for k, r, w in product(("classification", "regression"), rules, widths)]
-    return [Run(*place, task, seed, gating, number) for number, place in enumerate(places) for task in range(tasks)
-            for seed in ([task] if seeds is None else range(seeds)) for gating in GATINGS]
+    places = [
+        (a, s, k, r, w)
+        for a in architectures
+        for s in (searches if a == "mha" else (None,))
+        for k, r, w in product(("classification", "regression"), rules, widths)
+    ]
+    return [
+        Run(*place, task, seed, gating, number)
+        for number, place in enumerate(places)
+        for task in range(tasks)
+        for seed in ([task] if seeds is None else range(seeds))
+        for gating in GATINGS
+    ]
 
 
-def records(runs: Iterable[Run], measure: Measure, learning: Callable[[Run], int | None] = lambda run: 0,
-            decoys: bool = True) -> pd.DataFrame:
+def records(
+    runs: Iterable[Run], measure: Measure, learning: Callable[[Run], int | None] = lambda run: 0, decoys: bool = True
+) -> pd.DataFrame:
     """Records; with decoys, which claims must not read: another condition, another metric."""
     rows = []
     for run in runs:
         what = measure(run)
         error = what["error"]
         ood, best = what.get("ood", error), what.get("best", error)
-        at = place(run) | {"still_learning": learning(run), "factor": "", "level": "", "standard_error": float("nan"),
-                           "n": 100}
-        for selection, condition, value in (("last", "iid", error), ("last", OOD[run.architecture], ood),
-                                            ("best", "iid", best),
-                                            ("best", OOD[run.architecture], what.get("best_ood", ood)),
-                                            *([("last", "ood/length=3", 0.5)] if decoys else []),
-                                            *([("last", "ood/length=30", what["longer"])]
-                                              if "longer" in what and run.architecture != "mlp" else [])):
-            scores = {"accuracy": 1 - value, "loss": 0.7} if run.setting == "classification" else {
-                "relative_loss": value, "loss": ZERO * value}
-            rows += [at | {"selection": selection, "condition": condition, "metric": metric, "value": found}
-                     for metric, found in scores.items()]
+        at = place(run) | {
+            "still_learning": learning(run),
+            "factor": "",
+            "level": "",
+            "standard_error": float("nan"),
+            "n": 100,
+        }
+        for selection, condition, value in (
+            ("last", "iid", error),
+            ("last", OOD[run.architecture], ood),
+            ("best", "iid", best),
+            ("best", OOD[run.architecture], what.get("best_ood", ood)),
+            *([("last", "ood/length=3", 0.5)] if decoys else []),
+            *([("last", "ood/length=30", what["longer"])] if "longer" in what and run.architecture != "mlp" else []),
+        ):
+            scores = (
+                {"accuracy": 1 - value, "loss": 0.7}
+                if run.setting == "classification"
+                else {"relative_loss": value, "loss": ZERO * value}
+            )
+            rows += [
+                at | {"selection": selection, "condition": condition, "metric": metric, "value": found}
+                for metric, found in scores.items()
+            ]
         if run.gating != "none":
-            rows += [at | {"selection": "last", "condition": "iid", "metric": f"specialization/{name}", "value": value}
-                     for name, value in what.items() if name not in SCORES]
+            rows += [
+                at | {"selection": "last", "condition": "iid", "metric": f"specialization/{name}", "value": value}
+                for name, value in what.items()
+                if name not in SCORES
+            ]
     return pd.DataFrame(rows)
 
 
@@ -83,8 +113,16 @@ def place(run: Run) -> dict[str, Any]:
     cell = hashlib.sha256(repr(run).encode()).hexdigest()[:16]
     axes = run._asdict()
     del axes["experiment"]
-    return axes | {"scale": "mini", "task": f"rules/{run.architecture}", "task_options": "", "model": "m",
-                   "data_seed": run.seed, "status": "finished", "step": 100, "cell": cell}
+    return axes | {
+        "scale": "mini",
+        "task": f"rules/{run.architecture}",
+        "task_options": "",
+        "model": "m",
+        "data_seed": run.seed,
+        "status": "finished",
+        "step": 100,
+        "cell": cell,
+    }
 
 
 def curves(runs: Iterable[Run], measure: Measure) -> pd.DataFrame:
@@ -95,7 +133,15 @@ def curves(runs: Iterable[Run], measure: Measure) -> pd.DataFrame:
         mean = what.get("curve", what["error"])
         for step, value in ((0, 0.9), (50, mean + 0.01), (100, mean - 0.01)):
             scores = {"accuracy": 1 - value, "loss": 0.7} if run.setting == "classification" else {"loss": ZERO * value}
-            rows += [{"cell": place(run)["cell"], "step": step, "condition": condition, "metric": metric,
-                      "value": found if condition == "iid" else 0.3}
-                     for condition in ("iid", "train") for metric, found in scores.items()]
+            rows += [
+                {
+                    "cell": place(run)["cell"],
+                    "step": step,
+                    "condition": condition,
+                    "metric": metric,
+                    "value": found if condition == "iid" else 0.3,
+                }
+                for condition in ("iid", "train")
+                for metric, found in scores.items()
+            ]
     return pd.DataFrame(rows)

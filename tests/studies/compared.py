@@ -21,12 +21,25 @@ Levels = Mapping[str, Any]
 FACTS = {"unseen": "0.1.0", "torch": "2.13.0", "cpu": "made up", "seconds": 1.0, "cpu_seconds": 1.0}
 
 
-def build(path: Path, values: Callable[[Levels, int], Any], *, places: Sequence[Levels] = ({},),
-          seeds: Sequence[int] = range(5), data_seed: int | None = None, study: str = "made-up@1", scale: str = "mini",
-          metric: str = "accuracy", conditions: Sequence[str] = ("iid",), last: float = 0.0,
-          status: Callable[[Levels, int], str] = lambda levels, seed: "finished",
-          still: Callable[[Levels, int], bool | None] = lambda levels, seed: False, step: int = 100,
-          extra: Sequence[tuple[str, Measure]] = (), facts: Mapping[str, Any] = FACTS, **steps: Any) -> Path:
+def build(
+    path: Path,
+    values: Callable[[Levels, int], Any],
+    *,
+    places: Sequence[Levels] = ({},),
+    seeds: Sequence[int] = range(5),
+    data_seed: int | None = None,
+    study: str = "made-up@1",
+    scale: str = "mini",
+    metric: str = "accuracy",
+    conditions: Sequence[str] = ("iid",),
+    last: float = 0.0,
+    status: Callable[[Levels, int], str] = lambda levels, seed: "finished",
+    still: Callable[[Levels, int], bool | None] = lambda levels, seed: False,
+    step: int = 100,
+    extra: Sequence[tuple[str, Measure]] = (),
+    facts: Mapping[str, Any] = FACTS,
+    **steps: Any,
+) -> Path:
     """A store with a run for every place and seed, whose best weights have `values(levels, seed)` as their metric and
     whose last ones `last` more. Equal places and options are equal cells in every store; `extra` are more measures of
     every run, with their selection."""
@@ -34,19 +47,37 @@ def build(path: Path, values: Callable[[Levels, int], Any], *, places: Sequence[
     for levels in places:
         # Places differ in a rate that nobody sees.
         rate = 1e-3 + 1e-9 * (zlib.crc32(canonical(dict(levels)).encode()) % 100_000)
-        parts = (task(levels.get("task", "retrieval/T6"), length=5), options(levels.get("model", "lstm")),
-                 recipe("quick", learning_rate=rate, **steps), Evaluation())
+        parts = (
+            task(levels.get("task", "retrieval/T6"), length=5),
+            options(levels.get("model", "lstm")),
+            recipe("quick", learning_rate=rate, **steps),
+            Evaluation(),
+        )
         entries += [Entry(levels, Cell(*parts, seed, seed if data_seed is None else data_seed)) for seed in seeds]
     finished = {}
     for entry in entries:
         how, levels, seed = status(entry.levels, entry.cell.seed), entry.levels, entry.cell.seed
-        measures = {selection: [
-            *(Measure(condition, "", "", metric, values(levels, seed) + more, 0.01, 1000) for condition in conditions),
-            *(one for which, one in extra if which == selection)]
-            for selection, more in (("best", 0.0), ("last", last))}
+        measures = {
+            selection: [
+                *(
+                    Measure(condition, "", "", metric, values(levels, seed) + more, 0.01, 1000)
+                    for condition in conditions
+                ),
+                *(one for which, one in extra if which == selection),
+            ]
+            for selection, more in (("best", 0.0), ("last", last))
+        }
         if how not in ("pending", "failed"):
-            finished[entry.cell.id] = Finished(how, step, step, still(levels, seed) if how != "diverged" else None, "",
-                                               {} if how == "diverged" else measures, {}, facts)
+            finished[entry.cell.id] = Finished(
+                how,
+                step,
+                step,
+                still(levels, seed) if how != "diverged" else None,
+                "",
+                {} if how == "diverged" else measures,
+                {},
+                facts,
+            )
     with Store.write(path) as store:
         store.claim({"study": study})
         store.add(entries, scale)

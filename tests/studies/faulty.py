@@ -68,7 +68,8 @@ def late(drawn: Examples, start: int) -> Examples:
 
 
 FAULTS: Mapping[str, Callable[[Examples, int], Examples]] = {
-    f.__name__: f for f in (raises, not_finite, exits, killed, memory, late)}
+    f.__name__: f for f in (raises, not_finite, exits, killed, memory, late)
+}
 
 
 class Faulty(Retrieval):
@@ -107,16 +108,30 @@ MODELS.add("stubborn", "faulty:Stubborn", "never answers")
 PLAIN = {"name": "retrieval-transformer", "positions": "none", "self_attention": False}
 
 
-def study(faults: Sequence[str] = (), seeds: Sequence[int] = range(3), models: Mapping[str, Any] | None = None,
-          name: str = "faulty", train_size: int | None = 500, **recipe: Any) -> Study:
+def study(
+    faults: Sequence[str] = (),
+    seeds: Sequence[int] = range(3),
+    models: Mapping[str, Any] | None = None,
+    name: str = "faulty",
+    train_size: int | None = 500,
+    **recipe: Any,
+) -> Study:
     """A study of one shape per model: seeds of T1 with these faults."""
     grid = Grid(
         axes={"variant": {label: {"model": model} for label, model in (models or {"plain": PLAIN}).items()}},
-        base={"task": {"name": "faulty/T1", "length": 3, "train_size": train_size, "evaluation_size": 300,
-                       "faults": tuple(faults)},
-              "recipe": {"steps": 40, "batch": 10, "validate_every": 10, "validation_examples": 100, **recipe},
-              "evaluation": {"examples": 300}},
-        seeds=seeds)
+        base={
+            "task": {
+                "name": "faulty/T1",
+                "length": 3,
+                "train_size": train_size,
+                "evaluation_size": 300,
+                "faults": tuple(faults),
+            },
+            "recipe": {"steps": 40, "batch": 10, "validate_every": 10, "validation_examples": 100, **recipe},
+            "evaluation": {"examples": 300},
+        },
+        seeds=seeds,
+    )
     return Study(name, 1, "Do tests fail well?", {"smoke": None}, lambda scale: [grid])
 
 

@@ -8,22 +8,30 @@ from unseen.studies.grid import Grid
 from unseen.studies.store import Store
 from unseen.studies.study import Study
 
-MODELS = {"plain": {"name": "retrieval-transformer", "positions": "none", "self_attention": False},
-          "basic": {"name": "retrieval-lstm", "form": "basic"}}
+MODELS = {
+    "plain": {"name": "retrieval-transformer", "positions": "none", "self_attention": False},
+    "basic": {"name": "retrieval-lstm", "form": "basic"},
+}
 STEPS = {"smoke": 40, "mini": 120}
 
 
 def grids(scale: str) -> list[Grid]:
     """Tasks × models × learning rates × seeds; cells that differ in the rate alone can be one stack."""
-    return [Grid(
-        axes={"task": {name: {"task": {"name": name}} for name in ("retrieval/T1", "retrieval/T3")},
-              "variant": {name: {"model": model} for name, model in MODELS.items()},
-              "rate": {0.001: {}, 0.003: {"recipe": {"learning_rate": 0.003}}}},
-        base={"task": {"length": 3, "train_size": 500, "evaluation_size": 300},
-              "recipe": {"steps": STEPS[scale], "batch": 10, "validate_every": 20, "validation_examples": 100},
-              "evaluation": {"examples": 300}},
-        seeds=range(4),
-    )]
+    return [
+        Grid(
+            axes={
+                "task": {name: {"task": {"name": name}} for name in ("retrieval/T1", "retrieval/T3")},
+                "variant": {name: {"model": model} for name, model in MODELS.items()},
+                "rate": {0.001: {}, 0.003: {"recipe": {"learning_rate": 0.003}}},
+            },
+            base={
+                "task": {"length": 3, "train_size": 500, "evaluation_size": 300},
+                "recipe": {"steps": STEPS[scale], "batch": 10, "validate_every": 20, "validation_examples": 100},
+                "evaluation": {"examples": 300},
+            },
+            seeds=range(4),
+        )
+    ]
 
 
 STUDY = Study("small", 1, "Do tests train?", {"smoke": None, "mini": None}, grids)

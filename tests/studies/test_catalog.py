@@ -17,15 +17,35 @@ NAMES = sorted(entry.name for entry in STUDIES)
 # Cells by scale: tasks × models (× lengths, or switches) × seeds.
 COUNTS = {
     "quickstart": {"smoke": 4 * 2, "mini": 4 * 5},
-    "retrieval-table2": {"smoke": 2 * 4 * 2, "mini": 4 * 4 * 5, "small": 7 * 4 * 3, "medium": 7 * 4 * 5,
-                         "full": 7 * 4 * 5},
-    "retrieval-lengths": {"smoke": 6 * 2, "mini": 2 * 6 * 2 * 3, "small": 3 * 6 * 3 * 3, "medium": 7 * 6 * 4 * 3,
-                          "full": 7 * 6 * 6 * 5},
-    "retrieval-noise": {"smoke": 8 * 2, "mini": 3 * 8 * 5, "small": 3 * 8 * 5, "medium": 3 * 8 * 10,
-                        "full": 3 * 8 * 10},
+    "retrieval-table2": {
+        "smoke": 2 * 4 * 2,
+        "mini": 4 * 4 * 5,
+        "small": 7 * 4 * 3,
+        "medium": 7 * 4 * 5,
+        "full": 7 * 4 * 5,
+    },
+    "retrieval-lengths": {
+        "smoke": 6 * 2,
+        "mini": 2 * 6 * 2 * 3,
+        "small": 3 * 6 * 3 * 3,
+        "medium": 7 * 6 * 4 * 3,
+        "full": 7 * 6 * 6 * 5,
+    },
+    "retrieval-noise": {
+        "smoke": 8 * 2,
+        "mini": 3 * 8 * 5,
+        "small": 3 * 8 * 5,
+        "medium": 3 * 8 * 10,
+        "full": 3 * 8 * 10,
+    },
     # Architectures (MHA: × searches) × settings × gatings × rules (× widths) × tasks × seeds.
-    "rules-main": {"smoke": 4 * 2 * 4, "mini": 2 * 4 * (3 * 5 + 3 + 3), "small": 2 * 4 * 5 * 5 * 5,
-                   "medium": 2 * 4 * (5 * 5 * 5 + 3 * 2 * 2 * 2), "full": 4 * 2 * 4 * 5 * 5 * 5 * 5},
+    "rules-main": {
+        "smoke": 4 * 2 * 4,
+        "mini": 2 * 4 * (3 * 5 + 3 + 3),
+        "small": 2 * 4 * 5 * 5 * 5,
+        "medium": 2 * 4 * (5 * 5 * 5 + 3 * 2 * 2 * 2),
+        "full": 4 * 2 * 4 * 5 * 5 * 5 * 5,
+    },
     # Settings × (MHA: four gatings × two encoders, one of them with two gates; RNN: three gatings with two states).
     # Tasks × models × seeds; models × bridges × shared symbols × seeds; models × orders × seeds.
     "ctl-table1": {"smoke": 2 * 3 * 2, "mini": 2 * 3 * 5, "small": 2 * 3 * 25, "medium": 2 * 3 * 5, "full": 2 * 3 * 25},
@@ -33,10 +53,20 @@ COUNTS = {
     "ctl-lengths": {"smoke": 3 * 2, "mini": 3 * 3, "full": 3 * 2 * 10},
     # Models × seeds; tasks (× splits, or positions); depths of training; tasks × layers × heads; pools × codings.
     "gcog-distractors": {"smoke": 6, "mini": 4 * 4, "small": 6 * 3, "medium": 6 * 3, "full": 6 * 5},
-    "gcog-systematicity": {"smoke": 2 * 6, "mini": (4 + 1) * 3, "small": 2 * 6 * 3, "medium": 2 * 6 * 3,
-                           "full": (3 * 6 + 6 + 4) * 5},
-    "gcog-productivity": {"smoke": 2 * 6, "mini": 2 * 3, "small": 2 * 6 * 3, "medium": 2 * 6 * 3,
-                          "full": (2 * 6 + 4) * 5},
+    "gcog-systematicity": {
+        "smoke": 2 * 6,
+        "mini": (4 + 1) * 3,
+        "small": 2 * 6 * 3,
+        "medium": 2 * 6 * 3,
+        "full": (3 * 6 + 6 + 4) * 5,
+    },
+    "gcog-productivity": {
+        "smoke": 2 * 6,
+        "mini": 2 * 3,
+        "small": 2 * 6 * 3,
+        "medium": 2 * 6 * 3,
+        "full": (2 * 6 + 4) * 5,
+    },
     "gcog-layers": {"smoke": 4 * 2 * 2, "mini": 2 * 2 * 3, "medium": 4 * 2 * 2 * 3, "full": 4 * 4 * 3 * 5},
     "gcog-pool": {"smoke": 2 * 2, "mini": (3 + 2) * 3, "medium": 3 * 3, "full": 2 * 2 * 5 * 6 * 3},
     "gcog-rsa": {"smoke": 6, "mini": 4 * 4, "small": 6 * 3, "medium": 6 * 3, "full": 6 * 5},
@@ -48,38 +78,98 @@ COUNTS = {
 # changed and record why.
 FIRST = {
     "quickstart": {"smoke": "0e202c9f561ad416", "mini": "f27ee3db4f3282f7"},
-    "retrieval-table2": {"smoke": "4739581b784ece7d", "mini": "9666b8822c7e5810", "small": "b3c24813c25973c8",
-                         "medium": "1ec52b3ba412475d", "full": "2d7467cbbd82ef1f"},
-    "retrieval-lengths": {"smoke": "2acc457089ee6b39", "mini": "c77ad7d2cf51c1b9", "small": "9440945e45eee6f9",
-                          "medium": "9440945e45eee6f9", "full": "72e6987e701d35ee"},
-    "retrieval-noise": {"smoke": "f2046f4fbde772e1", "mini": "f22e3ec8f3969a07", "small": "c8303f34b541eb83",
-                        "medium": "cb31441bb2a1fe9a", "full": "f31433473455e7b9"},
-    "rules-main": {"smoke": "74c00ca69c2e71ea", "mini": "59b0ef602bbfd61e", "small": "7c1c69ef34488316",
-                   "medium": "7c1c69ef34488316", "full": "7c1c69ef34488316"},
-    "ctl-table1": {"smoke": "1c4d83d6d215a4dd", "mini": "3bf51366813b2ba8", "small": "3bf51366813b2ba8",
-                   "medium": "5ab49159fcf5b288", "full": "de76d56c0e3d9f6a"},
-    "ctl-grid": {"smoke": "cc9f1d84b0b37b86", "mini": "913176c01d843d2a", "medium": "2952d39de9fe331d",
-                 "full": "e06dbee872c7165d"},
+    "retrieval-table2": {
+        "smoke": "4739581b784ece7d",
+        "mini": "9666b8822c7e5810",
+        "small": "b3c24813c25973c8",
+        "medium": "1ec52b3ba412475d",
+        "full": "2d7467cbbd82ef1f",
+    },
+    "retrieval-lengths": {
+        "smoke": "2acc457089ee6b39",
+        "mini": "c77ad7d2cf51c1b9",
+        "small": "9440945e45eee6f9",
+        "medium": "9440945e45eee6f9",
+        "full": "72e6987e701d35ee",
+    },
+    "retrieval-noise": {
+        "smoke": "f2046f4fbde772e1",
+        "mini": "f22e3ec8f3969a07",
+        "small": "c8303f34b541eb83",
+        "medium": "cb31441bb2a1fe9a",
+        "full": "f31433473455e7b9",
+    },
+    "rules-main": {
+        "smoke": "74c00ca69c2e71ea",
+        "mini": "59b0ef602bbfd61e",
+        "small": "7c1c69ef34488316",
+        "medium": "7c1c69ef34488316",
+        "full": "7c1c69ef34488316",
+    },
+    "ctl-table1": {
+        "smoke": "1c4d83d6d215a4dd",
+        "mini": "3bf51366813b2ba8",
+        "small": "3bf51366813b2ba8",
+        "medium": "5ab49159fcf5b288",
+        "full": "de76d56c0e3d9f6a",
+    },
+    "ctl-grid": {
+        "smoke": "cc9f1d84b0b37b86",
+        "mini": "913176c01d843d2a",
+        "medium": "2952d39de9fe331d",
+        "full": "e06dbee872c7165d",
+    },
     "ctl-lengths": {"smoke": "132733b791d191d5", "mini": "53cd25ca5913db86", "full": "d4c43c3fbb433ce0"},
-    "gcog-distractors": {"smoke": "a884a2c7f0c41a20", "mini": "567c59bd5334dd00", "small": "5d3b4588d3653bb4",
-                         "medium": "0ed52ad724faea32", "full": "57562e05bb0c2837"},
-    "gcog-systematicity": {"smoke": "e9cb34ae9c683ab3", "mini": "a41e581bd23bf3fd", "small": "7bc0150cf54b8abb",
-                           "medium": "c694508c51c39f0e", "full": "2a4b7fabe6462964"},
-    "gcog-productivity": {"smoke": "6a119071c5870769", "mini": "fea8bf110bb82497", "small": "2f4e6823abc95387",
-                          "medium": "eff449a31c958302", "full": "5791d87cabc4afb9"},
-    "gcog-layers": {"smoke": "c83f09ea9729c189", "mini": "c1340f71c58c489e", "medium": "c8281136ee050ff7",
-                    "full": "dc674c01cf17fc47"},
-    "gcog-pool": {"smoke": "90e39267ca83e114", "mini": "bee3f6a53f849b0f", "medium": "f0708f75a36fac2c",
-                  "full": "502ffb1559380282"},
-    "gcog-rsa": {"smoke": "efe6342caeff659a", "mini": "7e443f16da4095ee", "small": "9af9aa64724d6723",
-                 "medium": "95bfaef701db4e76", "full": "a2deffc3570e4d53"},
+    "gcog-distractors": {
+        "smoke": "a884a2c7f0c41a20",
+        "mini": "567c59bd5334dd00",
+        "small": "5d3b4588d3653bb4",
+        "medium": "0ed52ad724faea32",
+        "full": "57562e05bb0c2837",
+    },
+    "gcog-systematicity": {
+        "smoke": "e9cb34ae9c683ab3",
+        "mini": "a41e581bd23bf3fd",
+        "small": "7bc0150cf54b8abb",
+        "medium": "c694508c51c39f0e",
+        "full": "2a4b7fabe6462964",
+    },
+    "gcog-productivity": {
+        "smoke": "6a119071c5870769",
+        "mini": "fea8bf110bb82497",
+        "small": "2f4e6823abc95387",
+        "medium": "eff449a31c958302",
+        "full": "5791d87cabc4afb9",
+    },
+    "gcog-layers": {
+        "smoke": "c83f09ea9729c189",
+        "mini": "c1340f71c58c489e",
+        "medium": "c8281136ee050ff7",
+        "full": "dc674c01cf17fc47",
+    },
+    "gcog-pool": {
+        "smoke": "90e39267ca83e114",
+        "mini": "bee3f6a53f849b0f",
+        "medium": "f0708f75a36fac2c",
+        "full": "502ffb1559380282",
+    },
+    "gcog-rsa": {
+        "smoke": "efe6342caeff659a",
+        "mini": "7e443f16da4095ee",
+        "small": "9af9aa64724d6723",
+        "medium": "95bfaef701db4e76",
+        "full": "a2deffc3570e4d53",
+    },
     "exam-zoo": {"smoke": "72d3862dc80e8871", "mini": "c9f775da44e04b73", "full": "66e85713344cf1be"},
     "rules-confounds": {"smoke": "bf924f0b42e715f2", "mini": "f1eef2c19926a35c", "full": "f45f0966e8b77734"},
 }
 
 
-OWN = {"specialization": ("rules/mlp", "rules/mha", "rules/rnn"), "representation": ("ctl/A", "ctl/R"),
-       "similarity": ("gcog/distractor",)}
+OWN = {
+    "specialization": ("rules/mlp", "rules/mha", "rules/rnn"),
+    "representation": ("ctl/A", "ctl/R"),
+    "similarity": ("gcog/distractor",),
+}
 """The tasks of the studies on which an analysis draws data of its own."""
 
 
@@ -135,8 +225,9 @@ def test_the_full_ctl_studies_are_the_paper_s() -> None:
         assert cell.recipe.steps == (300_000 if model == "ctl-transformer" else 80_000)
         assert (cell.recipe.warmup, cell.recipe.batches) == (500, "lengths")
         assert cell.recipe.clip == (1 if model == "ctl-ndr" else 5)
-    assert {(e.levels["bridge"], e.levels["shared"]) for e in grid} == {(o, k) for o in (4, 8, 12, 16)
-                                                                        for k in (2, 3, 4, 5, 6)}
+    assert {(e.levels["bridge"], e.levels["shared"]) for e in grid} == {
+        (o, k) for o in (4, 8, 12, 16) for k in (2, 3, 4, 5, 6)
+    }
     assert {e.cell.recipe.batch for e in grid if e.levels["model"] == "ctl-bilstm"} == {128}
     for name in ("ctl-table1", "ctl-grid", "ctl-lengths"):
         assert set(study(name).deviations("full")) == set(study(name).notes)
@@ -182,23 +273,33 @@ def test_the_retrieval_studies_follow_the_paper(name: str) -> None:
 def test_table2_is_the_ablations_of_the_paper() -> None:
     entries = study("retrieval-table2").entries("full", seeds=[0])
     switches = {e.levels["variant"]: (e.cell.model.positions, e.cell.model.self_attention) for e in entries}
-    assert switches == {"T−Pos−Att": ("none", False), "T+Pos−Att": ("sinusoidal", False),
-                        "T−Pos+Att": ("none", True), "T+Pos+Att": ("sinusoidal", True)}
+    assert switches == {
+        "T−Pos−Att": ("none", False),
+        "T+Pos−Att": ("sinusoidal", False),
+        "T−Pos+Att": ("none", True),
+        "T+Pos+Att": ("sinusoidal", True),
+    }
     assert {e.cell.model.embed_dropout for e in entries} == {"with_pos"}
     assert {e.cell.task.length for e in entries} == {10}
     assert {e.cell.task.length for e in study("retrieval-table2").entries("mini")} == {5}
 
 
 def test_studies_share_the_cells_that_are_the_same() -> None:
-    at_ten = {e.cell.id for e in study("retrieval-lengths").entries("full")
-              if e.levels["length"] == 10 and str(e.levels["variant"]).startswith("T")}
+    at_ten = {
+        e.cell.id
+        for e in study("retrieval-lengths").entries("full")
+        if e.levels["length"] == 10 and str(e.levels["variant"]).startswith("T")
+    }
     assert at_ten == {e.cell.id for e in study("retrieval-table2").entries("full")}
 
 
 def test_noise_crosses_positions_dropout_and_attention() -> None:
     entries = study("retrieval-noise").entries("mini", seeds=[0])
-    t1 = {(e.cell.model.positions, e.cell.model.embed_dropout, e.cell.model.self_attention) for e in entries
-          if e.cell.task.name == "retrieval/T1"}
+    t1 = {
+        (e.cell.model.positions, e.cell.model.embed_dropout, e.cell.model.self_attention)
+        for e in entries
+        if e.cell.task.name == "retrieval/T1"
+    }
     assert t1 == {(p, d, a) for p in ("none", "sinusoidal") for d in ("never", "always") for a in (True, False)}
 
 
@@ -207,8 +308,17 @@ def test_the_quickstart_is_what_the_demo_trained_so_far() -> None:
     for positions in ("none", "sinusoidal"):
         for attention in (True, False):
             model = options("retrieval-transformer", positions=positions, self_attention=attention)
-            by_hand |= {Cell(task("retrieval/T6", length=5), model, recipe("quick", steps=2_000, validate_every=100),
-                             Evaluation(), seed, seed).id for seed in range(5)}
+            by_hand |= {
+                Cell(
+                    task("retrieval/T6", length=5),
+                    model,
+                    recipe("quick", steps=2_000, validate_every=100),
+                    Evaluation(),
+                    seed,
+                    seed,
+                ).id
+                for seed in range(5)
+            }
     assert by_hand == {e.cell.id for e in study("quickstart").entries("mini")}
 
 

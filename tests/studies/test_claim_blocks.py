@@ -124,11 +124,14 @@ def test_what_was_not_run_is_not_run() -> None:
     assert (other.word, other.open) == ("not run", "the runs have no depth")
 
 
-@pytest.mark.parametrize(("status", "word", "said"), [
-    ("pending", "not run", "no run of A on T1 has ended"),
-    ("failed", "not run", "no run of A on T1 has ended"),
-    ("diverged", "undecided", "0 usable seeds, 3 are the least (A on T1: 5 of 5 diverged)"),
-])
+@pytest.mark.parametrize(
+    ("status", "word", "said"),
+    [
+        ("pending", "not run", "no run of A on T1 has ended"),
+        ("failed", "not run", "no run of A on T1 has ended"),
+        ("diverged", "undecided", "0 usable seeds, 3 are the least (A on T1: 5 of 5 diverged)"),
+    ],
+)
 def test_runs_without_records(status: str, word: str, said: str) -> None:
     records = frame(a(0.9))
     runs = records.drop_duplicates("cell").assign(status=status, still_learning=None)
@@ -139,12 +142,18 @@ def test_runs_without_records(status: str, word: str, said: str) -> None:
 def test_a_seed_counts_only_where_it_is_whole() -> None:
     """Averages over two variants use the seeds that both have; pairs likewise."""
     both = group(task="retrieval/T1", variant=("A", "B"))
-    found = look(above(both, 0.5), rows("T1", "A", [0.9, 0.8, 0.7, 0.6]),
-                 rows("T1", "B", [0.7, 0.6, 0.5, 0.4], learning=[0, 0, 0, 1]))
+    found = look(
+        above(both, 0.5),
+        rows("T1", "A", [0.9, 0.8, 0.7, 0.6]),
+        rows("T1", "B", [0.7, 0.6, 0.5, 0.4], learning=[0, 0, 0, 1]),
+    )
     assert found.estimate is not None
     assert (found.estimate.n, found.estimate.value) == (3, pytest.approx(0.7))
-    pair = look(better(A, B), rows("T1", "A", [0.9, 0.8, 0.7, 0.6]),
-                rows("T1", "B", [0.7, 0.6, 0.6, 0.4], learning=[0, 0, 0, 1]))
+    pair = look(
+        better(A, B),
+        rows("T1", "A", [0.9, 0.8, 0.7, 0.6]),
+        rows("T1", "B", [0.7, 0.6, 0.6, 0.4], learning=[0, 0, 0, 1]),
+    )
     assert pair.estimate is not None
     assert (pair.estimate.n, pair.estimate.value) == (3, pytest.approx((0.2 + 0.2 + 0.1) / 3))
 
@@ -164,8 +173,17 @@ def one(statistic: Statistic, *parts: list[dict], metric: str = "accuracy", fact
 def test_statistics_against_numpy() -> None:
     values = [0.91, 0.85, 0.97, 0.88]
     assert one(SPREAD, rows("T1", "A", values)) == pytest.approx(np.std(values, ddof=1), rel=1e-9)
-    points = [rows("T1", "A", [0.9 - 0.01 * k + 0.02 * ((k * s) % 3) for s in range(4)], metric="R2/accuracy",
-                   factor="position", level=str(k)) for k in range(6)]
+    points = [
+        rows(
+            "T1",
+            "A",
+            [0.9 - 0.01 * k + 0.02 * ((k * s) % 3) for s in range(4)],
+            metric="R2/accuracy",
+            factor="position",
+            level=str(k),
+        )
+        for k in range(6)
+    ]
     x = [k for k in range(6) for _ in range(4)]
     y = [row["value"] for part in points for row in part]
     found = one(CORRELATION, *points, metric="R2/accuracy", factor="position")
@@ -177,8 +195,9 @@ def test_statistics_against_numpy() -> None:
 
 def test_a_correlation_of_what_does_not_vary_is_undecided() -> None:
     points = [rows("T1", "A", [1.0] * 4, metric="R2/accuracy", factor="position", level=str(k)) for k in range(5)]
-    found = look(below(group("R2/accuracy", "position", task="retrieval/T1", variant="A"), 0.0,
-                       statistic=CORRELATION), *points)
+    found = look(
+        below(group("R2/accuracy", "position", task="retrieval/T1", variant="A"), 0.0, statistic=CORRELATION), *points
+    )
     assert (found.word, found.open) == ("undecided", "it can't be measured: the values do not vary")
 
 
@@ -193,18 +212,24 @@ def test_the_interval_decides_in_any_order(values: list[float], bound: float, or
     assert examine(part, Evidence(mixed, mixed, KEYS), stream("test").block()) == found
     assert found.estimate is not None
     interval = found.estimate.interval
-    assert found.word == ("supported" if interval.low > bound else "contradicted" if interval.high < bound
-                          else "undecided")
+    assert found.word == (
+        "supported" if interval.low > bound else "contradicted" if interval.high < bound else "undecided"
+    )
 
 
 PLACES = st.tuples(st.sampled_from(["retrieval/T1", "retrieval/T3"]), st.sampled_from("AB"), st.sampled_from([5, 10]))
 
 
-@given(st.lists(PLACES, min_size=1, max_size=9), st.sets(st.sampled_from(["retrieval/T1", "retrieval/T3"]), min_size=1),
-       st.sets(st.sampled_from("ABC"), min_size=1), st.sets(st.sampled_from([5, 10.0]), min_size=1))
+@given(
+    st.lists(PLACES, min_size=1, max_size=9),
+    st.sets(st.sampled_from(["retrieval/T1", "retrieval/T3"]), min_size=1),
+    st.sets(st.sampled_from("ABC"), min_size=1),
+    st.sets(st.sampled_from([5, 10.0]), min_size=1),
+)
 @settings(derandomize=True, deadline=None, max_examples=60)
-def test_what_is_absent_against_plain_loops(places: list[tuple[str, str, int]], task: set[str], variant: set[str],
-                                            length: set[float]) -> None:
+def test_what_is_absent_against_plain_loops(
+    places: list[tuple[str, str, int]], task: set[str], variant: set[str], length: set[float]
+) -> None:
     evidence = Evidence(pd.DataFrame(), pd.DataFrame(places, columns=["task", "variant", "length"]), KEYS)
     wanted = group(task=tuple(task), variant=tuple(variant), length=tuple(length))
     everywhere = all((t, v, n) in places for t in task for v in variant for n in length)
@@ -218,16 +243,32 @@ def claim(*parts: Part, **more: object) -> Claim:
     def columns(runs: pd.DataFrame) -> pd.DataFrame:
         return runs.assign(length=runs["task_options"].str.contains("length=5").map({True: 5, False: 10}))
 
-    fields = {"name": "x/1", "paper": "P", "place": "p", "statement": "s", "printed": "n", "study": "y",
-              "condition": "ood/single", "columns": columns, "printed_for": ("length", 10), **more}
+    fields = {
+        "name": "x/1",
+        "paper": "P",
+        "place": "p",
+        "statement": "s",
+        "printed": "n",
+        "study": "y",
+        "condition": "ood/single",
+        "columns": columns,
+        "printed_for": ("length", 10),
+        **more,
+    }
     return Claim(parts=parts, **fields)  # type: ignore[arg-type]
 
 
 def test_a_claim_is_as_good_as_its_parts() -> None:
     good, bad, open_, absent = above(A, 0.8), above(A, 0.95), above(A, 0.9), above(B, 0.5)
     records = frame(a(0.9))
-    expected = [([good, good], "supported"), ([good, bad, absent], "contradicted"), ([good, open_], "undecided"),
-                ([good, absent], "undecided"), ([absent], "not run"), ([], "not run")]
+    expected = [
+        ([good, good], "supported"),
+        ([good, bad, absent], "contradicted"),
+        ([good, open_], "undecided"),
+        ([good, absent], "undecided"),
+        ([absent], "not run"),
+        ([], "not run"),
+    ]
     for parts, word in expected:
         assert judge(claim(*parts), records).word == word
     assert combine(["not run", "not run"]) == "not run"
@@ -247,15 +288,21 @@ def test_of_many_parts_one_outside_by_chance_does_not_contradict() -> None:
     """95 % intervals of twenty parts: one outside is what chance does; far outside it is not."""
     values = [0.815, 0.83, 0.85, 0.87, 0.885, 0.905]  # 0.859 ± 0.034: the interval is about [0.834, 0.884]
     part = above(A, 0.887)
-    alone, one_of_many = (judge(claim(part, *others), frame(rows("T1", "A", values)))
-                          for others in ((), [above(A, 0.1 + 0.01 * k) for k in range(19)]))
+    alone, one_of_many = (
+        judge(claim(part, *others), frame(rows("T1", "A", values)))
+        for others in ((), [above(A, 0.1 + 0.01 * k) for k in range(19)])
+    )
     assert (alone.word, one_of_many.word) == ("contradicted", "undecided")
     first, other = alone.findings[0], one_of_many.findings[0]
     assert first.estimate == other.estimate and other.estimate is not None
     assert other.estimate.interval.high < 0.887 and other.estimate.interval.level == 0.95
     assert re.fullmatch(r"about \d+ seeds would settle it: one of 20 parts may lie outside by chance", other.open)
-    assert judge(claim(above(A, 0.95), *(above(A, 0.1 + 0.01 * k) for k in range(19))),
-                 frame(rows("T1", "A", values))).word == "contradicted"
+    assert (
+        judge(
+            claim(above(A, 0.95), *(above(A, 0.1 + 0.01 * k) for k in range(19))), frame(rows("T1", "A", values))
+        ).word
+        == "contradicted"
+    )
     # Parts that are not compared here do not count.
     printed = claim(part, *(close(A, 0.86, 0.01 * k) for k in range(1, 20)))
     assert judge(printed, frame(rows("T1", "A", values, length=5))).word == "contradicted"

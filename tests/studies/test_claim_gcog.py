@@ -111,8 +111,10 @@ def test_the_pool_claim_compares_what_agrees_in_all_else() -> None:
     records = changed(frame(parts), "iid/depth=3", 0.99, pool="10000", model=CROSS)
     verdict = found("gcog/pool", records)
     assert verdict.word == "supported"
-    assert verdict.setting == ("pool: 10000, 100000, 1000000, fresh; model: gcog-cross-attention, gcog-perceiver; "
-                               "preset: clean, released; distractors: some; coding: integer")
+    assert verdict.setting == (
+        "pool: 10000, 100000, 1000000, fresh; model: gcog-cross-attention, gcog-perceiver; "
+        "preset: clean, released; distractors: some; coding: integer"
+    )
 
 
 def test_one_pool_leaves_the_larger_ones_open() -> None:
@@ -121,8 +123,9 @@ def test_one_pool_leaves_the_larger_ones_open() -> None:
 
 
 def test_without_relative_positions_other_splits_or_depth_1_their_claims_are_not_run() -> None:
-    absolute = frame([row for row in trees() + depths() if row["positions"] == "absolute"
-                      and row.get("trained_on") != "1"])
+    absolute = frame(
+        [row for row in trees() + depths() if row["positions"] == "absolute" and row.get("trained_on") != "1"]
+    )
     clean = frame([row for row in operators() if row["split"] == "clean"])
     for name in ("relative-trees", "relative-productivity", "depth-1"):
         assert found(f"gcog/{name}", absolute).word == "not run"
@@ -134,8 +137,21 @@ def test_without_relative_positions_other_splits_or_depth_1_their_claims_are_not
 # -- the world --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [f"gcog/{name}" for name in (
-    "distractors-learned", "distractors-drop", "operators", "leak", "trees-values", "productivity", "layers-trees")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"gcog/{name}"
+        for name in (
+            "distractors-learned",
+            "distractors-drop",
+            "operators",
+            "leak",
+            "trees-values",
+            "productivity",
+            "layers-trees",
+        )
+    ],
+)
 def test_in_another_world_directions_are_judged_and_printed_numbers_are_not(name: str) -> None:
     verdict = found(name, published(name, SMALL))
     assert verdict.setting == "cells 25 (paper: 100)"
@@ -170,8 +186,17 @@ def test_options_are_read_as_the_tables_print_them() -> None:
                 assert booleans.sum() == 1
                 assert measures.schema_of(said).cells == cell.task.domain.cells
                 assert measures.chance_of(said) == pytest.approx((2.5 + (1 / kinds[~booleans]).sum()) / 8)
-                run = pd.DataFrame([{"task": cell.task.name, "task_options": task, "model": levels.get("model", "x"),
-                                     "model_options": model, **levels}])
+                run = pd.DataFrame(
+                    [
+                        {
+                            "task": cell.task.name,
+                            "task_options": task,
+                            "model": levels.get("model", "x"),
+                            "model_options": model,
+                            **levels,
+                        }
+                    ]
+                )
                 if "model" in levels:
                     (placed,) = measures.columns(cell.task.name, run).itertuples()
                     assert placed.split == levels.get("split", "clean")
@@ -184,8 +209,10 @@ def test_options_are_read_as_the_tables_print_them() -> None:
 def test_names_are_those_of_the_studies() -> None:
     assert measures.TASKS == gcog_layers.TASKS
     assert set(TREE_VALUES.values()) == {0.754, 0.657, 0.592, 0.541}
-    studies = [module.STUDY for module in (gcog_distractors, gcog_systematicity, gcog_productivity, gcog_layers,
-                                           gcog_rsa, gcog_pool)]
+    studies = [
+        module.STUDY
+        for module in (gcog_distractors, gcog_systematicity, gcog_productivity, gcog_layers, gcog_rsa, gcog_pool)
+    ]
     named = {claim: study.name for study in studies for claim in study.claims}
     assert named == {name: CLAIMS.load(name).study for name in NAMES}
     assert measures.FRESH == gcog_pool.FRESH

@@ -34,10 +34,19 @@ def directory(name: str, *verdicts: Verdict) -> Judged:
     return Judged(f"runs/{name}", f"{name}@1", verdicts, {"mini": ["five seeds"]})
 
 
-TABLE2 = directory("retrieval-table2", verdict("retrieval/C1"), verdict("retrieval/C3", "contradicted"),
-                   not_run("retrieval/C4"), not_run("retrieval/C10"))
-LENGTHS = directory("retrieval-lengths", verdict("retrieval/C1", "contradicted"), verdict("retrieval/C4"),
-                    verdict("retrieval/C10", "undecided"))
+TABLE2 = directory(
+    "retrieval-table2",
+    verdict("retrieval/C1"),
+    verdict("retrieval/C3", "contradicted"),
+    not_run("retrieval/C4"),
+    not_run("retrieval/C10"),
+)
+LENGTHS = directory(
+    "retrieval-lengths",
+    verdict("retrieval/C1", "contradicted"),
+    verdict("retrieval/C4"),
+    verdict("retrieval/C10", "undecided"),
+)
 QUICK = directory("quickstart", verdict("retrieval/C1", "contradicted"), verdict("retrieval/C10"))
 
 
@@ -47,16 +56,23 @@ def words(found: list[Judged]) -> list[dict[str, str]]:
 
 def test_each_claim_is_judged_where_its_study_was_run() -> None:
     assert words(own([TABLE2, LENGTHS, QUICK])) == [
-        {"C1": "supported", "C3": "contradicted", "C4": "not run"}, {"C10": "undecided"}, {}]
-    assert words(own([QUICK, LENGTHS])) == [{"C1": "contradicted"}, {"C1": "contradicted", "C4": "supported",
-                                                                     "C10": "undecided"}]
+        {"C1": "supported", "C3": "contradicted", "C4": "not run"},
+        {"C10": "undecided"},
+        {},
+    ]
+    assert words(own([QUICK, LENGTHS])) == [
+        {"C1": "contradicted"},
+        {"C1": "contradicted", "C4": "supported", "C10": "undecided"},
+    ]
     assert words(own([TABLE2, directory("ctl-table1")]))[0]["C10"] == "not run"
     assert own([LENGTHS]) == [LENGTHS]
 
 
 def test_the_page_has_every_claim_its_verdict_and_what_would_run_the_rest() -> None:
-    page = as_page(own([TABLE2, LENGTHS, directory("ctl-table1", verdict("ctl/K3"))]),
-                   lambda study, scale: f"results/{study}.md" if study == "ctl-table1" else "")
+    page = as_page(
+        own([TABLE2, LENGTHS, directory("ctl-table1", verdict("ctl/K3"))]),
+        lambda study, scale: f"results/{study}.md" if study == "ctl-table1" else "",
+    )
     lines = page.splitlines()
     assert lines[:2] == ["| paper | contradicted | supported | undecided | not run |", "|---|---|---|---|---|"]
     assert lines[2].startswith("| [Sorodoc, Boleda & Baroni 2021](#sorodoc-boleda--baroni-2021): `retrieval` |")
@@ -64,8 +80,18 @@ def test_the_page_has_every_claim_its_verdict_and_what_would_run_the_rest() -> N
     assert not any("runs/" in line for line in lines), "directories are nobody else's business"
     for entry in CLAIMS:
         assert sum(line.startswith(f"| `{entry.name}`") for line in lines) == 1, entry.name
-    row = {name: next(line for line in lines if line.startswith(f"| `{name}`")) for name in
-           ("retrieval/C1", "retrieval/C3", "retrieval/C4", "retrieval/C10", "retrieval/noise", "ctl/K3", "gcog/pool")}
+    row = {
+        name: next(line for line in lines if line.startswith(f"| `{name}`"))
+        for name in (
+            "retrieval/C1",
+            "retrieval/C3",
+            "retrieval/C4",
+            "retrieval/C10",
+            "retrieval/noise",
+            "ctl/K3",
+            "gcog/pool",
+        )
+    }
     assert "both components help | **supported**, 6 of 6 parts |" in row["retrieval/C1"]
     assert "**contradicted**, 2 of 8 parts" in row["retrieval/C3"]
     assert lines.index(row["retrieval/C3"]) < lines.index(row["retrieval/C1"]), "what is contradicted comes first"
@@ -76,21 +102,38 @@ def test_the_page_has_every_claim_its_verdict_and_what_would_run_the_rest() -> N
     assert lines[lines.index(row["ctl/K3"]) - 4].startswith("Judged from [ctl-table1, full](results/ctl-table1.md);")
     assert "gcog-pool was not run | `unseen run gcog-pool --scale mini --out DIR`" in row["gcog/pool"]
     assert [line for line in lines if line.startswith("## ")] == [
-        "## Sorodoc, Boleda & Baroni 2021", "## Mittal, Bengio & Lajoie 2022", "## Csordás, Irie & Schmidhuber 2022",
-        "## Ito et al. 2024", "## What was run"]
+        "## Sorodoc, Boleda & Baroni 2021",
+        "## Mittal, Bengio & Lajoie 2022",
+        "## Csordás, Irie & Schmidhuber 2022",
+        "## Ito et al. 2024",
+        "## What was run",
+    ]
     assert "<summary>Deviations from the paper: 1</summary>" in lines and "* five seeds" in lines
     assert len(every_claim([])) == len(list(CLAIMS))
 
 
-@pytest.mark.parametrize(("opens", "said"), [
-    (["about 20 tasks would settle it", "about 90 tasks would settle it: one of 8 parts may lie outside by chance"],
-     "about 90 tasks"),
-    (["about 58522 tasks would settle it", "T2 not run"], "more than 1000 tasks: next to the bound; T2 not run"),
-    (["more steps would settle it: 1 usable seed, 3 are the least (A on T1: 4 of 5 still learning)",
-      "more steps would settle it: 2 usable seeds, 3 are the least (A on T1: 3 of 5 still learning)",
-      "more seeds would settle it"], "more steps: too many runs were still learning; more seeds"),
-    ([f"{name} not run" for name in "abcdef"], "a not run; b not run; c not run; d not run; and 2 more"),
-])
+@pytest.mark.parametrize(
+    ("opens", "said"),
+    [
+        (
+            [
+                "about 20 tasks would settle it",
+                "about 90 tasks would settle it: one of 8 parts may lie outside by chance",
+            ],
+            "about 90 tasks",
+        ),
+        (["about 58522 tasks would settle it", "T2 not run"], "more than 1000 tasks: next to the bound; T2 not run"),
+        (
+            [
+                "more steps would settle it: 1 usable seed, 3 are the least (A on T1: 4 of 5 still learning)",
+                "more steps would settle it: 2 usable seeds, 3 are the least (A on T1: 3 of 5 still learning)",
+                "more seeds would settle it",
+            ],
+            "more steps: too many runs were still learning; more seeds",
+        ),
+        ([f"{name} not run" for name in "abcdef"], "a not run; b not run; c not run; d not run; and 2 more"),
+    ],
+)
 def test_what_would_settle_a_claim_in_few_words(opens: list[str], said: str) -> None:
     claim = CLAIMS.load("retrieval/C1")
     findings = tuple(Finding(claim.parts[0], "undecided", open=text) for text in opens)
@@ -110,15 +153,23 @@ def test_deviations_are_told_of_what_the_catalogue_knows_alone() -> None:
     assert any(text.startswith("7 seeds") for text in more)
     strange = pd.DataFrame({"cell": ["0" * 16], "seed": [0]})
     assert _deviations("ctl-lengths@1", "mini", strange) == [
-        "not known: some of these runs are not, or no longer, of ctl-lengths@1 at scale mini"]
+        "not known: some of these runs are not, or no longer, of ctl-lengths@1 at scale mini"
+    ]
     assert _deviations("mine@1", "mini", strange) == ["not known: mine@1 is not in the catalogue"]
 
 
-@pytest.mark.parametrize(("name", "tried", "scale"), [
-    ("ctl/lengths", (), "mini"), ("ctl/K5", (), "medium"), ("ctl/table1", ("mini",), "medium"),
-    ("gcog/layers-productivity", (), "medium"), ("retrieval/C4", (), "small"),
-    ("retrieval/table2", ("small",), "medium"), ("retrieval/noise", ("mini", "small", "medium", "full"), ""),
-])
+@pytest.mark.parametrize(
+    ("name", "tried", "scale"),
+    [
+        ("ctl/lengths", (), "mini"),
+        ("ctl/K5", (), "medium"),
+        ("ctl/table1", ("mini",), "medium"),
+        ("gcog/layers-productivity", (), "medium"),
+        ("retrieval/C4", (), "small"),
+        ("retrieval/table2", ("small",), "medium"),
+        ("retrieval/noise", ("mini", "small", "medium", "full"), ""),
+    ],
+)
 def test_the_scale_that_would_run_a_claim(name: str, tried: tuple[str, ...], scale: str) -> None:
     claim = CLAIMS.load(name)
     assert scale_for(claim, tried) == scale

@@ -41,8 +41,9 @@ def test_a_shuffled_table_contradicts_most_of_it() -> None:
     assert {name for name, verdict in found.items() if verdict == "contradicted"} >= wrong
 
 
-@pytest.mark.parametrize("name", [
-    n for n in NAMES if n not in ("retrieval/C10", "retrieval/lengths", "retrieval/noise")])
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if n not in ("retrieval/C10", "retrieval/lengths", "retrieval/noise")]
+)
 def test_at_another_length_directions_are_judged_and_printed_numbers_are_not(name: str) -> None:
     found = judge(CLAIMS.load(name), published(length=5))
     assert found.setting == "length 5 (paper: 10)"
@@ -53,19 +54,32 @@ def test_at_another_length_directions_are_judged_and_printed_numbers_are_not(nam
 
 def test_ceilings_are_those_the_tasks_declare_at_every_length() -> None:
     for length in (5, 10, 30):
-        for kind, rule, ceiling in (("T2", "one feature: a present", claims.ONE_FEATURE),
-                                    ("T3", "one feature: a present", claims.ONE_FEATURE),
-                                    ("T4", "one feature: b present", claims.ONE_FEATURE),
-                                    ("T6", "a pair complete, order ignored", claims.ORDER_BLIND)):
+        for kind, rule, ceiling in (
+            ("T2", "one feature: a present", claims.ONE_FEATURE),
+            ("T3", "one feature: a present", claims.ONE_FEATURE),
+            ("T4", "one feature: b present", claims.ONE_FEATURE),
+            ("T6", "a pair complete, order ignored", claims.ORDER_BLIND),
+        ):
             made = task(f"retrieval/{kind}", length=length, preset="released")
             declared = {s.name: s.ceiling for s in made.shortcuts("ood/single")}
             assert declared[rule] == pytest.approx(ceiling)
 
 
 def test_runs_still_learning_change_the_verdict_to_undecided() -> None:
-    records = frame([row for task in ("T1", "T3", "T4", "T6") for v, variant in enumerate(VARIANTS)
-                     for row in rows(task, variant, spread_out(TABLE2[task][v][0] / 100, 0.005, shift=v), length=5,
-                                     learning=[1, 1, 1, 0, 0] if (task, variant) == ("T6", "T−Pos+Att") else None)])
+    records = frame(
+        [
+            row
+            for task in ("T1", "T3", "T4", "T6")
+            for v, variant in enumerate(VARIANTS)
+            for row in rows(
+                task,
+                variant,
+                spread_out(TABLE2[task][v][0] / 100, 0.005, shift=v),
+                length=5,
+                learning=[1, 1, 1, 0, 0] if (task, variant) == ("T6", "T−Pos+Att") else None,
+            )
+        ]
+    )
     found = judge(claims.C5, records)
     assert found.word == "undecided"
     assert found.left_out == ["T−Pos+Att on T6: 3 of 5 still learning"]
@@ -95,8 +109,12 @@ def test_more_seeds_settle_what_five_left_open() -> None:
 def test_lengths_come_from_the_options() -> None:
     runs = frame(lengths((5, 10, 20)), table2(30, ["T1"])).drop_duplicates("cell")
     found = columns(runs)
-    assert set(zip(found.length, found.reach, strict=True)) == {(5, "shortest"), (10, "between"), (20, "between"),
-                                                                (30, "longest")}
+    assert set(zip(found.length, found.reach, strict=True)) == {
+        (5, "shortest"),
+        (10, "between"),
+        (20, "between"),
+        (30, "longest"),
+    }
     assert length_of("") == length_of("preset=clean wavelength=3") == 10
     assert length_of("preset=released length=25") == 25
     assert len(columns(runs.assign(task="rules/mlp"))) == 0
@@ -113,8 +131,12 @@ def test_some_lengths_are_judged_as_far_as_they_go() -> None:
 def test_later_positions_are_the_second_half_of_them() -> None:
     """Of five the last two, of four the last two; the middle belongs to neither."""
     for length, expected in ((5, 0.35), (4, 0.25)):
-        made = frame(*(rows("T1", "T−Pos+Att", [0.1 * k], metric="R2/accuracy", factor="position", level=str(k),
-                            length=length) for k in range(length)))
+        made = frame(
+            *(
+                rows("T1", "T−Pos+Att", [0.1 * k], metric="R2/accuracy", factor="position", level=str(k), length=length)
+                for k in range(length)
+            )
+        )
         found = by_position(Tables(made, made.drop_duplicates("cell")))
         assert found[found.metric == LATER].value.tolist() == [pytest.approx(expected)]
         assert (found.metric == "R2/accuracy").sum() == length
@@ -160,8 +182,10 @@ def test_the_ledger_in_three_forms() -> None:
 
 
 def test_the_registry_names_every_claim_rightly() -> None:
-    others = [f"retrieval/{name}" for name in ("table2", "attention", "reading", "lengths", "spreads", "variants",
-                                               "one-feature", "noise")]
+    others = [
+        f"retrieval/{name}"
+        for name in ("table2", "attention", "reading", "lengths", "spreads", "variants", "one-feature", "noise")
+    ]
     assert [*(f"retrieval/C{k}" for k in range(1, 11)), *others] == NAMES
     for name in NAMES:
         claim = CLAIMS.load(name)

@@ -67,8 +67,10 @@ def test_claims_are_judged_with_and_without_what_width_bounds(name: str) -> None
     assert all("indicative" in str(one.estimate) for one in found.findings)
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=f"{name} {number}") for name, cases in WRONG.items()
-                                  for number, case in enumerate(cases)])
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=f"{name} {number}") for name, cases in WRONG.items() for number, case in enumerate(cases)],
+)
 def test_other_worlds_contradict_them(case: Case) -> None:
     assert case().word == "contradicted"
 
@@ -116,8 +118,10 @@ def test_flipped_votes_are_those_of_the_table_of_votes() -> None:
 def test_which_way_round_a_figure_was_made_can_be_told() -> None:
     """An eighth of the votes moves truth by some seven points, more than what is agreement."""
     straight, other = full(published), full(partial(flipped, of=published))
-    agree = [[judge(claim, table).word == "supported" for claim in (claims.VOTE_VALUES, claims.VOTE_VALUES_FLIPPED)]
-             for table in (straight, other)]
+    agree = [
+        [judge(claim, table).word == "supported" for claim in (claims.VOTE_VALUES, claims.VOTE_VALUES_FLIPPED)]
+        for table in (straight, other)
+    ]
     assert agree == [[True, False], [False, True]]
 
 
@@ -127,6 +131,7 @@ def test_which_way_round_a_figure_was_made_can_be_told() -> None:
 @pytest.mark.parametrize("clear", [0.0, 0.03])
 def test_decided_votes_are_the_significant_ones_of_the_table_of_votes(clear: float) -> None:
     """Counted by other code, from losses instead of relative ones."""
+
     def measure(run: Run) -> Mapping[str, float]:
         gain = clear * (GATINGS.index(run.gating) - run.task_seed) ** 2
         return {"error": 0.2 + gain + run.luck(0.02)}
@@ -138,7 +143,8 @@ def test_decided_votes_are_the_significant_ones_of_the_table_of_votes(clear: flo
         mine = cast[cast.metric == metric].groupby("gating").value.agg(["sum", "size"])
         expected = table.loc[contest]
         assert {gating: row["sum"] for gating, row in mine.iterrows()} == (
-            expected.significant.to_dict() if len(mine) else {})
+            expected.significant.to_dict() if len(mine) else {}
+        )
         assert set(mine["size"]) <= set(expected.experiments - expected.undecided)
     assert (len(cast) > 0) == (clear > 0)
 
@@ -154,12 +160,19 @@ def test_one_seed_decides_no_vote() -> None:
 def test_a_size_that_does_nothing_leaves_findings_as_they_are() -> None:
     as_published = confounds(sized, encoder=1.0, gate=1.0, state=0.0)
     assert {name: judge(CLAIMS.load(name), as_published).word for name in ("rules/C3", "rules/C4", "rules/C5")} == {
-        "rules/C3": "supported", "rules/C4": "supported", "rules/C5": "supported"}
+        "rules/C3": "supported",
+        "rules/C4": "supported",
+        "rules/C5": "supported",
+    }
 
 
 def test_the_study_of_confounds_has_the_sizes_that_claims_name() -> None:
-    runs = pd.DataFrame([{"task": entry.cell.task.name, "seed": entry.cell.seed, **entry.levels}
-                         for entry in study("rules-confounds").entries("mini")])
+    runs = pd.DataFrame(
+        [
+            {"task": entry.cell.task.name, "seed": entry.cell.seed, **entry.levels}
+            for entry in study("rules-confounds").entries("mini")
+        ]
+    )
     runs = measures.columns(runs.assign(cell=range(len(runs)), scale="mini"))
     for name in FREED:
         for part in CLAIMS.load(name).parts:
@@ -210,11 +223,15 @@ def test_a_tied_vote_is_shared() -> None:
 def test_errors_are_of_the_last_weights_at_the_published_conditions() -> None:
     found = measures.errors(tables(lambda run: {"error": 0.2, "ood": 0.4, "best": 0.1, "best_ood": 0.3}))
     assert {(metric, round(one, 9)) for metric, one in zip(found.metric, found.value, strict=True)} == {
-        ("error", 0.2), ("OoD error", 0.4)}
+        ("error", 0.2),
+        ("OoD error", 0.4),
+    }
     assert len(found) == 2 * len(grid())
     change = measures.selections(tables(lambda run: {"error": 0.2, "ood": 0.4, "best": 0.25, "best_ood": 0.1}))
     assert {(metric, round(one, 9)) for metric, one in zip(change.metric, change.value, strict=True)} == {
-        ("change", 0.05), ("OoD change", 0.3)}
+        ("change", 0.05),
+        ("OoD change", 0.3),
+    }
 
 
 def test_the_speed_is_the_mean_of_the_curve_in_the_same_units() -> None:
@@ -245,8 +262,13 @@ def test_curves_are_read_once_and_only_if_they_are_needed() -> None:
 
 def test_relative_metrics_are_one_for_random_gates() -> None:
     def random(run: Run) -> Mapping[str, float]:
-        return {"error": 0.1, "alignment": 1 - 1 / run.rules, "inverse_mutual_information": 1.0, "collapse_avg": 0.3,
-                "adaptation": adaptation(uniform_activation(run.rules))}
+        return {
+            "error": 0.1,
+            "alignment": 1 - 1 / run.rules,
+            "inverse_mutual_information": 1.0,
+            "collapse_avg": 0.3,
+            "adaptation": adaptation(uniform_activation(run.rules)),
+        }
 
     found = measures.specialization(tables(random))
     relative = found[found.metric.str.startswith("relative")]
@@ -258,6 +280,7 @@ def test_relative_metrics_are_one_for_random_gates() -> None:
 
 def test_ranks_are_within_architecture_and_setting() -> None:
     """Settings of quite other errors do not make a correlation."""
+
     def measure(run: Run) -> Mapping[str, float]:
         level = 0.5 * (run.setting == "regression")
         return {"error": level + 0.1 + run.luck(0.01, "a"), "ood": level + 0.1 + run.luck(0.01, "b")}
@@ -268,11 +291,16 @@ def test_ranks_are_within_architecture_and_setting() -> None:
 
 
 def test_limited_cells_are_those_of_the_specification() -> None:
-    runs = measures.columns(pd.DataFrame([place(run) for run in grid(
-        (2, 4, 8, 16, 32), searches=(1, 2), widths=(32, 64, 128, 256, 512), tasks=1)]))
+    runs = measures.columns(
+        pd.DataFrame(
+            [place(run) for run in grid((2, 4, 8, 16, 32), searches=(1, 2), widths=(32, 64, 128, 256, 512), tasks=1)]
+        )
+    )
     marked = runs[measures.limited(runs)]
-    found = {architecture: set(zip(rows.search, rows.width, rows.rules, strict=True))
-             for architecture, rows in marked.groupby("architecture")}
+    found = {
+        architecture: set(zip(rows.search, rows.width, rows.rules, strict=True))
+        for architecture, rows in marked.groupby("architecture")
+    }
     narrow = {(32, 16), (32, 32), (64, 32)}
     linear = narrow | {(32, 8), (64, 16), (128, 32)}
     assert found["mha"] == {("search 1", *one) for one in narrow} | {("search 2", *one) for one in linear}
@@ -286,8 +314,13 @@ def test_reach_is_each_architecture_s_own() -> None:
     runs = [*grid((2, 8, 32), ("mlp",), tasks=1), *grid((4,), ("mha",), tasks=1), *grid((2, 8), ("rnn",), tasks=1)]
     found = measures.columns(pd.DataFrame([place(run) for run in runs]))
     assert set(zip(found.architecture, found.rules, found.reach, strict=True)) == {
-        ("mlp", 2, "fewest rules"), ("mlp", 8, "between"), ("mlp", 32, "most rules"), ("mha", 4, "between"),
-        ("rnn", 2, "fewest rules"), ("rnn", 8, "most rules")}
+        ("mlp", 2, "fewest rules"),
+        ("mlp", 8, "between"),
+        ("mlp", 32, "most rules"),
+        ("mha", 4, "between"),
+        ("rnn", 2, "fewest rules"),
+        ("rnn", 8, "most rules"),
+    }
     assert claims.setting(found) == "mlp: 2, 8, 32 rules; mha: 4 rules; rnn: 2, 8 rules; width 32"
     assert claims.setting(found[found.setting == "regression"]).endswith("; regression only; width 32")
     assert set(found.experiments) == {2 * (3 + 1 + 2)}
@@ -302,11 +335,19 @@ def test_reach_is_each_architecture_s_own() -> None:
 
 def by_hand(found: pd.DataFrame, gating: str, rules: tuple[int, ...] = (32,)) -> pd.Series:
     """Errors in distribution by place, task and seed."""
-    rows = found[(found.selection == "last") & (found.condition == "iid") & (found.gating == gating)
-                 & found.metric.isin(["accuracy", "relative_loss"]) & found.rules.isin(rules)
-                 & (found.still_learning == 0)]
-    return rows.assign(error=np.where(rows.metric == "accuracy", 1 - rows.value, rows.value)).set_index(
-        ["architecture", "setting", "rules", "task_seed", "seed"]).error
+    rows = found[
+        (found.selection == "last")
+        & (found.condition == "iid")
+        & (found.gating == gating)
+        & found.metric.isin(["accuracy", "relative_loss"])
+        & found.rules.isin(rules)
+        & (found.still_learning == 0)
+    ]
+    return (
+        rows.assign(error=np.where(rows.metric == "accuracy", 1 - rows.value, rows.value))
+        .set_index(["architecture", "setting", "rules", "task_seed", "seed"])
+        .error
+    )
 
 
 def test_runs_are_paired_at_their_place_and_only_the_unusable_are_left_out() -> None:
@@ -323,11 +364,15 @@ def test_runs_are_paired_at_their_place_and_only_the_unusable_are_left_out() -> 
     assert value(claims.F3, 0, judged) == pytest.approx(pairs.mean(), abs=1e-12)
     interval = judged.findings[0].estimate.interval  # type: ignore[union-attr]
     assert (interval.n, interval.clusters) == (15, 5)
-    assert judged.left_out == [f"mlp, regression, {gating}, rules 32, width 32: 5 of 15 still learning"
-                               for gating in ("operation", "truth", "joint")]
+    assert judged.left_out == [
+        f"mlp, regression, {gating}, rules 32, width 32: 5 of 15 still learning"
+        for gating in ("operation", "truth", "joint")
+    ]
     growth = judge(claims.F4, found)
-    apart = {rules: (by_hand(found, "none", (rules,)) - by_hand(found, "truth", (rules,))).droplevel("rules")
-             for rules in (2, 32)}
+    apart = {
+        rules: (by_hand(found, "none", (rules,)) - by_hand(found, "truth", (rules,))).droplevel("rules")
+        for rules in (2, 32)
+    }
     assert value(claims.F4, 0, growth) == pytest.approx((apart[32] - apart[2]).mean(), abs=1e-12)
     assert value(claims.F4, 2, growth) == pytest.approx(apart[2].mean(), abs=1e-12)
 
@@ -337,24 +382,33 @@ def test_runs_are_paired_at_their_place_and_only_the_unusable_are_left_out() -> 
 def test_whatever_is_unusable_the_rest_is_paired(unusable: set[int]) -> None:
     runs = grid((2, 32), ("mlp",))
     chosen = {run for number, run in enumerate(runs) if number in unusable}
-    found = records(runs, lambda run: {"error": ERRORS[run.gating] * run.rules + run.luck(0.1)},
-                    lambda run: int(run in chosen), decoys=False)
+    found = records(
+        runs,
+        lambda run: {"error": ERRORS[run.gating] * run.rules + run.luck(0.1)},
+        lambda run: int(run in chosen),
+        decoys=False,
+    )
     part, cells = claims.F4.parts[0], measures.columns(found.drop_duplicates("cell"))
     evidence = Evidence(measures.errors(Tables(found, cells)), cells, claims.PLACES, claims.RUNS)
     sample = part.quantity.sample(evidence)
-    apart = {rules: (by_hand(found, "none", (rules,)) - by_hand(found, "truth", (rules,))).droplevel("rules")
-             for rules in (2, 32)}
+    apart = {
+        rules: (by_hand(found, "none", (rules,)) - by_hand(found, "truth", (rules,))).droplevel("rules")
+        for rules in (2, 32)
+    }
     changes = (apart[32] - apart[2]).dropna()
     assert sample.independent == changes.index.get_level_values("task_seed").nunique()
     if len(changes):
         estimate = part.quantity.estimate(sample, stream("test").block(), "tasks")
         assert estimate.value == pytest.approx(changes.mean(), abs=1e-9)
         assert (estimate.interval.clusters, math.isnan(estimate.interval.low)) == (
-            sample.independent, sample.independent < 3)
+            sample.independent,
+            sample.independent < 3,
+        )
 
 
 def test_tasks_are_drawn_not_runs() -> None:
     """Tasks that differ among each other leave a wide interval, though their 20 seeds each agree."""
+
     def task_of_its_own(run: Run) -> Mapping[str, float]:
         gain = 0.05 * (run.task_seed - 1.5) if run.gating == "none" else 0.0
         return {"error": 0.5 + gain + run.luck(0.001), "ood": 0.5}
@@ -363,8 +417,10 @@ def test_tasks_are_drawn_not_runs() -> None:
         gain = 0.05 * (run.seed % 5 - 1.5) if run.gating == "none" else 0.0
         return {"error": 0.5 + gain + run.luck(0.001), "ood": 0.5}
 
-    parts = {measure: judge(claims.F3, mini(measure, rules=(8,), architectures=("mlp",), seeds=20)[0]).findings[2]
-             for measure in (task_of_its_own, seed_of_its_own)}
+    parts = {
+        measure: judge(claims.F3, mini(measure, rules=(8,), architectures=("mlp",), seeds=20)[0]).findings[2]
+        for measure in (task_of_its_own, seed_of_its_own)
+    }
     assert [one.word for one in parts.values()] == ["undecided", "supported"]
     assert [round(one.estimate.value, 2) for one in parts.values() if one.estimate] == [0.03, 0.03]
     assert parts[task_of_its_own].open.endswith("tasks would settle it")
@@ -382,6 +438,7 @@ def test_the_order_of_records_does_not_matter() -> None:
 
 def test_capacity_limited_runs_are_set_apart() -> None:
     """A finding that is one of the narrow cells alone does not outlive them."""
+
     def narrow(run: Run) -> Mapping[str, float]:
         wide = ERRORS if run.rules == 32 and run.architecture != "mlp" else dict(zip(ERRORS, [0.1] * 4, strict=True))
         return {"error": wide[run.gating] + run.luck(0.01), "ood": wide[run.gating] + run.luck(0.01, "ood")}

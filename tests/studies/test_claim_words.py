@@ -18,7 +18,8 @@ NAMES = [entry.name for entry in CLAIMS]
 FAMILIES = (claim_retrieval_cases, claim_rules_cases, claim_ctl_cases, claim_gcog_cases)
 WORDS = ("supported", "contradicted", "undecided")
 CASES: Mapping[str, Mapping[str, Callable[[], Verdict]]] = {
-    word: {name: case for family in FAMILIES for name, case in getattr(family, word.upper()).items()} for word in WORDS}
+    word: {name: case for family in FAMILIES for name, case in getattr(family, word.upper()).items()} for word in WORDS
+}
 """For every word and claim a made-up world in which the claim comes to it."""
 
 

@@ -41,8 +41,10 @@ def said(found: Comparison) -> str:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
-    return (build(tmp_path / "a", lambda levels, seed: A[seed]),
-            build(tmp_path / "b", lambda levels, seed: B[seed], steps=500))
+    return (
+        build(tmp_path / "a", lambda levels, seed: A[seed]),
+        build(tmp_path / "b", lambda levels, seed: B[seed], steps=500),
+    )
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------
@@ -76,8 +78,9 @@ def test_without_a_shared_seed_it_is_a_permutation_test(tmp_path: Path) -> None:
     b = build(tmp_path / "b", lambda levels, seed: B[seed - 10], seeds=range(10, 14))
     found = compared(a, b)
     row = only(found)
-    expected = scipy_test((B[:4], A), lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis),
-                          n_resamples=np.inf)
+    expected = scipy_test(
+        (B[:4], A), lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis), n_resamples=np.inf
+    )
     assert row.p == pytest.approx(expected.pvalue)
     assert row.difference == pytest.approx(np.mean(B[:4]) - np.mean(A)) and row.low < row.difference < row.high
     assert (row.test, row.pairs, row.runs_a, row.runs_b) == ("unpaired", 0, 5, 4)
@@ -88,8 +91,16 @@ def test_p_values_are_adjusted_over_all_rows_and_directories(tmp_path: Path) -> 
     places = [{"variant": name} for name in "wxyz"]
     shift = dict(zip("wxyz", (0.0, 0.01, 0.02, 0.03), strict=True))
     noise = np.random.default_rng(1).normal(size=8) * 0.01
-    paths = [build(tmp_path / f"{k}", lambda levels, seed, k=k: 0.5 + k * shift[levels["variant"]] + noise[seed - k],
-                   places=places, seeds=range(8), steps=100 + k) for k in range(3)]
+    paths = [
+        build(
+            tmp_path / f"{k}",
+            lambda levels, seed, k=k: 0.5 + k * shift[levels["variant"]] + noise[seed - k],
+            places=places,
+            seeds=range(8),
+            steps=100 + k,
+        )
+        for k in range(3)
+    ]
     table = compared(*paths).table
     assert table.pair.tolist() == ["B − A"] * 4 + ["C − A"] * 4 and table.p.nunique() > 3
     assert table.p_adjusted.to_numpy() == pytest.approx(false_discovery_control(table.p.to_numpy()))
@@ -97,8 +108,10 @@ def test_p_values_are_adjusted_over_all_rows_and_directories(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("seeds", [1, 2, 3, 9, 10])
 def test_few_pairs_have_no_interval_and_some_are_indicative(tmp_path: Path, seeds: int) -> None:
-    a, b = (build(tmp_path / name, lambda levels, seed, k=k: 0.5 + 0.01 * (k + 1) * seed, seeds=range(seeds),
-                  steps=100 + k) for k, name in enumerate("ab"))
+    a, b = (
+        build(tmp_path / name, lambda levels, seed, k=k: 0.5 + 0.01 * (k + 1) * seed, seeds=range(seeds), steps=100 + k)
+        for k, name in enumerate("ab")
+    )
     found = compared(a, b)
     row = only(found)
     assert (math.isnan(row.low), math.isnan(row.p)) == (seeds < 3, seeds < 3)
@@ -130,8 +143,13 @@ def test_task_seeds_are_replicates_and_count_once_each(tmp_path: Path) -> None:
     places = [{"gating": gating, "task_seed": task} for gating in ("none", "joint") for task in range(3)]
     effects = {0: 0.1, 1: 0.2, 2: 0.6}
     a = build(tmp_path / "a", lambda levels, seed: 0.01 * seed, places=places, seeds=range(10))
-    b = build(tmp_path / "b", lambda levels, seed: 0.01 * seed + effects[levels["task_seed"]], places=places,
-              seeds=range(10), steps=500)
+    b = build(
+        tmp_path / "b",
+        lambda levels, seed: 0.01 * seed + effects[levels["task_seed"]],
+        places=places,
+        seeds=range(10),
+        steps=500,
+    )
     found = compared(a, b)
     assert found.table.gating.tolist() == ["none", "joint"] and "task_seed" not in found.table
     row = found.table.iloc[0]
@@ -150,21 +168,30 @@ def test_an_interval_without_width_is_no_certainty(tmp_path: Path) -> None:
 
 
 def test_metrics_conditions_and_selections(tmp_path: Path) -> None:
-    more = [(which, Measure(condition, "", "", metric, value, 0.0, 1000)) for which in ("best", "last")
-            for condition in ("iid", "ood/single") for metric, value in (("relative_loss", 2.0), ("loss", 3.0))]
+    more = [
+        (which, Measure(condition, "", "", metric, value, 0.0, 1000))
+        for which in ("best", "last")
+        for condition in ("iid", "ood/single")
+        for metric, value in (("relative_loss", 2.0), ("loss", 3.0))
+    ]
     a = build(tmp_path / "a", lambda levels, seed: A[seed], extra=more, last=-0.1)
     b = build(tmp_path / "b", lambda levels, seed: B[seed], extra=more, last=-0.3, steps=500)
     found = compared(a, b)
-    assert found.table[["condition", "metric"]].to_numpy().tolist() == [["iid", "accuracy"],
-                                                                       ["ood/single", "relative_loss"]]
+    assert found.table[["condition", "metric"]].to_numpy().tolist() == [
+        ["iid", "accuracy"],
+        ["ood/single", "relative_loss"],
+    ]
     assert "accuracy, relative_loss of the weights that were best" in said(found) and "of a loss: worse" in said(found)
     assert only(compared(a, b, condition="ood/single")).metric == "relative_loss"
     assert compared(a, b, metric="loss").table.metric.tolist() == ["loss", "loss"]
     assert only(compared(a, b, condition="iid")).difference == pytest.approx(np.mean(B) - np.mean(A))
     last = compared(a, b, selection="last", condition="iid")
     assert only(last).difference == pytest.approx(np.mean(B) - np.mean(A) - 0.2) and "last weights" in said(last)
-    for given, message in (({"metric": "los"}, "Did you mean 'loss'"), ({"selection": "bets"}, "Did you mean 'best'"),
-                           ({"condition": "odd/single"}, "Did you mean 'ood/single'")):
+    for given, message in (
+        ({"metric": "los"}, "Did you mean 'loss'"),
+        ({"selection": "bets"}, "Did you mean 'best'"),
+        ({"condition": "odd/single"}, "Did you mean 'ood/single'"),
+    ):
         with pytest.raises(UsageError, match=message):
             compared(a, b, **given)
 
@@ -180,11 +207,21 @@ def test_a_condition_of_one_side_is_said(tmp_path: Path) -> None:
 
 def test_partial_stores_give_what_both_have(tmp_path: Path) -> None:
     endings = {("plain", 1): "pending", ("plain", 2): "failed", ("plain", 3): "diverged"}
-    a = build(tmp_path / "a", lambda levels, seed: A[seed], places=PLACES,
-              still=lambda levels, seed: {0: True, 1: True, 4: None}.get(seed, False))
-    b = build(tmp_path / "b", lambda levels, seed: B[seed], places=PLACES, steps=500,
-              status=lambda levels, seed: endings.get((levels["variant"], seed), "finished")
-              if levels["variant"] == "plain" else "pending")
+    a = build(
+        tmp_path / "a",
+        lambda levels, seed: A[seed],
+        places=PLACES,
+        still=lambda levels, seed: {0: True, 1: True, 4: None}.get(seed, False),
+    )
+    b = build(
+        tmp_path / "b",
+        lambda levels, seed: B[seed],
+        places=PLACES,
+        steps=500,
+        status=lambda levels, seed: (
+            endings.get((levels["variant"], seed), "finished") if levels["variant"] == "plain" else "pending"
+        ),
+    )
     found = compared(a, b)
     row = only(found)
     assert (row.variant, row.pairs, row.alone_a, row.lost_a, row.lost_b) == ("plain", 2, 3, 0, 2)
@@ -207,10 +244,18 @@ def test_nothing_has_ended_yet(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     waiting = build(tmp_path / "waiting", lambda levels, seed: 0.0, status=lambda levels, seed: "pending")
     with pytest.raises(UsageError, match="waiting has nothing to compare yet: none of its 5 runs has ended"):
         compared(pair[0], waiting)
-    apart = build(tmp_path / "apart", lambda levels, seed: 0.0, places=PLACES,
-                  status=lambda levels, seed: "pending" if levels["variant"] == "plain" else "finished")
-    other = build(tmp_path / "other", lambda levels, seed: 0.0, places=PLACES,
-                  status=lambda levels, seed: "pending" if levels["variant"] == "both" else "finished")
+    apart = build(
+        tmp_path / "apart",
+        lambda levels, seed: 0.0,
+        places=PLACES,
+        status=lambda levels, seed: "pending" if levels["variant"] == "plain" else "finished",
+    )
+    other = build(
+        tmp_path / "other",
+        lambda levels, seed: 0.0,
+        places=PLACES,
+        status=lambda levels, seed: "pending" if levels["variant"] == "both" else "finished",
+    )
     with pytest.raises(UsageError, match="nothing to compare yet: 2 places are in"):
         compared(apart, other)
     with pytest.raises(UsageError, match="two directories or more, got 1"):
@@ -230,15 +275,23 @@ def test_a_copy_is_identical_and_nothing_is_tested(tmp_path: Path) -> None:
 
 def test_one_changed_number_is_flagged_where_it_is(tmp_path: Path) -> None:
     a = build(tmp_path / "a", lambda levels, seed: A[seed], places=PLACES)
-    b = build(tmp_path / "b", lambda levels, seed: A[seed] + 1e-12 * (levels["variant"] == "both" and seed == 3),
-              places=PLACES)
+    b = build(
+        tmp_path / "b",
+        lambda levels, seed: A[seed] + 1e-12 * (levels["variant"] == "both" and seed == 3),
+        places=PLACES,
+    )
     found = compared(a, b)
     assert found.table.cells.tolist() == ["identical", "same cell, other numbers: 1 of 5"]
     assert found.table[["identical", "changed"]].to_numpy().tolist() == [[5, 0], [4, 1]]
     first, *rest = found.alarms
     assert first.startswith("SAME CELL, OTHER NUMBERS: 1 of the 10 runs") and "2 numbers, by up to 1e-12" in first
-    changed = next(run.cell for place in Side.read(a).places("mini", False) if place.levels["variant"] == "both"
-                   for run in place.runs if run.key[1] == 3)
+    changed = next(
+        run.cell
+        for place in Side.read(a).places("mini", False)
+        if place.levels["variant"] == "both"
+        for run in place.runs
+        if run.key[1] == 3
+    )
     assert changed in first
     assert "A: cpu made up, torch 2.13.0, unseen 0.1.0" in rest[0] and "promise of equal bits is broken" in rest[-1]
 
@@ -254,17 +307,25 @@ def test_other_versions_or_machines_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("which", ["best", "last"])
 def test_numbers_nobody_asked_for_are_compared_too(tmp_path: Path, which: str) -> None:
     """A level of a factor, or the last weights where the best are shown."""
-    a, b = (build(tmp_path / name, lambda levels, seed: A[seed],
-                  extra=[(which, Measure("iid", "position", "3", "accuracy", value, 0.0, 10))])
-            for name, value in (("a", 0.5), ("b", 0.6)))
+    a, b = (
+        build(
+            tmp_path / name,
+            lambda levels, seed: A[seed],
+            extra=[(which, Measure("iid", "position", "3", "accuracy", value, 0.0, 10))],
+        )
+        for name, value in (("a", 0.5), ("b", 0.6))
+    )
     found = compared(a, b)
     assert only(found).cells == "same cell, other numbers: 5 of 5" and only(found).difference == 0 and found.alarms
 
 
 def test_another_ending_is_another_number(tmp_path: Path) -> None:
     a = build(tmp_path / "a", lambda levels, seed: A[seed])
-    b = build(tmp_path / "b", lambda levels, seed: A[seed], status=lambda levels, seed: "diverged" if seed == 0 else
-              "finished")
+    b = build(
+        tmp_path / "b",
+        lambda levels, seed: A[seed],
+        status=lambda levels, seed: "diverged" if seed == 0 else "finished",
+    )
     found = compared(a, b)
     assert found.alarms and only(found).pairs == 4 and only(found).cells == "identical"
 
@@ -285,20 +346,35 @@ def test_disjoint_places_are_an_error_that_says_what_each_holds(tmp_path: Path) 
     b = build(tmp_path / "b", lambda levels, seed: 0.0, places=[{"variant": "<b>|\n"}], study="two@3")
     with pytest.raises(UsageError) as error:
         compared(a, b)
-    for part in ("no place is in both", f"{a} holds one@1 at mini: task retrieval/T6; model lstm; variant plain",
-                 f"{b} holds two@3"):
+    for part in (
+        "no place is in both",
+        f"{a} holds one@1 at mini: task retrieval/T6; model lstm; variant plain",
+        f"{b} holds two@3",
+    ):
         assert part in str(error.value)
 
 
 def test_different_studies_meet_on_the_axes_they_share(tmp_path: Path) -> None:
     """An axis of one side only makes rows of its own."""
-    a = build(tmp_path / "a", lambda levels, seed: A[seed], study="one@1",
-              places=[{"variant": v, "width": w} for v in ("plain", "both") for w in (8, 16)])
-    b = build(tmp_path / "b", lambda levels, seed: B[seed], study="two@1",
-              places=[{"depth": d, "variant": v} for d in (1, 2) for v in ("both", "other")])
+    a = build(
+        tmp_path / "a",
+        lambda levels, seed: A[seed],
+        study="one@1",
+        places=[{"variant": v, "width": w} for v in ("plain", "both") for w in (8, 16)],
+    )
+    b = build(
+        tmp_path / "b",
+        lambda levels, seed: B[seed],
+        study="two@1",
+        places=[{"depth": d, "variant": v} for d in (1, 2) for v in ("both", "other")],
+    )
     found = compared(a, b)
     assert found.table[["variant", "width", "depth"]].to_numpy().tolist() == [
-        ["both", 8, 1], ["both", 8, 2], ["both", 16, 1], ["both", 16, 2]]
+        ["both", 8, 1],
+        ["both", 8, 2],
+        ["both", 16, 1],
+        ["both", 16, 2],
+    ]
     assert found.axes == ("task", "model", "variant", "width", "depth")
     assert "2 of 4 places are in A only: variant plain · width 8" in said(found)
     assert "2 of 4 places are in B only: depth 1 · variant other" in said(found)
@@ -339,8 +415,11 @@ def test_one_model_each_are_compared_with_each_other(tmp_path: Path) -> None:
     b = build(tmp_path / "b", lambda levels, seed: B[seed], places=[{"model": "transformer"}])
     found = compared(a, b)
     assert only(found).model == "lstm | transformer" and "model: lstm in A, transformer in B" in found.notes
-    two = build(tmp_path / "two", lambda levels, seed: B[seed], places=[{"model": "transformer"},
-                                                                         {"model": "retrieval-transformer"}])
+    two = build(
+        tmp_path / "two",
+        lambda levels, seed: B[seed],
+        places=[{"model": "transformer"}, {"model": "retrieval-transformer"}],
+    )
     with pytest.raises(UsageError, match="no place is in both"):
         compared(a, two)
 
@@ -353,8 +432,10 @@ def test_deviations_say_which_options_differ_and_where(tmp_path: Path) -> None:
     assert not any("learning_rate" in note for note in notes)
     # One place of two: made by hand, because a study's places share their recipe here.
     side = Side.read(b)
-    works = {key: {**work, "task": {**work["task"], "length": 7}} if "both" in key[1] else work
-             for key, work in side.works.items()}
+    works = {
+        key: {**work, "task": {**work["task"], "length": 7}} if "both" in key[1] else work
+        for key, work in side.works.items()
+    }
     changed = compare([Side.read(a), Side(side.name, side.work, works, side.entries, side.records, side.provenance)])
     assert "task length: 5 in A, 7 in B (1 of 2 places: variant both · retrieval/T6 · lstm)" in changed.notes
 

@@ -31,13 +31,16 @@ def cell(model: str, length: int = 5, batch: int = 1, seed: int = 0, **given: An
 
 
 @pytest.mark.parametrize("n", [5, 10, 30])
-@pytest.mark.parametrize(("model", "given", "forward"), [
-    ("retrieval-transformer", {}, lambda n: n * 127_200 + 400 * n * n + 400 * n + 47_400),
-    ("retrieval-transformer", {"positions": "none"}, lambda n: n * 127_200 + 400 * n * n + 400 * n + 47_400),
-    ("retrieval-transformer", {"self_attention": False}, lambda n: n * 47_200 + 400 * n + 47_400),
-    ("retrieval-lstm", {"form": "attention"}, lambda n: n * 108_800 + 400 * n + 47_400),
-    ("retrieval-lstm", {"form": "basic"}, lambda n: n * 108_800 + 47_400),
-])
+@pytest.mark.parametrize(
+    ("model", "given", "forward"),
+    [
+        ("retrieval-transformer", {}, lambda n: n * 127_200 + 400 * n * n + 400 * n + 47_400),
+        ("retrieval-transformer", {"positions": "none"}, lambda n: n * 127_200 + 400 * n * n + 400 * n + 47_400),
+        ("retrieval-transformer", {"self_attention": False}, lambda n: n * 47_200 + 400 * n + 47_400),
+        ("retrieval-lstm", {"form": "attention"}, lambda n: n * 108_800 + 400 * n + 47_400),
+        ("retrieval-lstm", {"form": "basic"}, lambda n: n * 108_800 + 47_400),
+    ],
+)
 def test_the_retrieval_models_cost_what_the_formulas_say(model: str, given: Any, forward: Any, n: int) -> None:
     assert cost(cell(model, n, batch=7, **given)).flops == 7 * 3 * (forward(n) - READ_OUT)
 
@@ -94,14 +97,19 @@ class Counter:
 
 def test_few_models_are_counted_for_many_cells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     counter, counts = Counter(monkeypatch), Counts(tmp_path / "counts.json")
-    found = {counts.of(cell("lstm", width=width, batch=batch, seed=seed))
-             for width in (4, 8) for batch in (1, 10) for seed in range(20)}
+    found = {
+        counts.of(cell("lstm", width=width, batch=batch, seed=seed))
+        for width in (4, 8)
+        for batch in (1, 10)
+        for seed in range(20)
+    }
     assert counter.counted == ["lstm", "lstm"]
     assert len(found) == 2
 
 
 def test_what_is_on_disk_is_not_counted_again_as_long_as_the_code_is_the_same(
-        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path, counter, one = tmp_path / "deep" / "counts.json", Counter(monkeypatch), cell("lstm", width=4)
     first = Counts(path)
     counted = first.of(one)
@@ -155,8 +163,15 @@ def test_the_layers_of_the_library_are_counted_and_nothing_global_moves() -> Non
 
 
 def test_every_kind_of_field_can_be_left_blank() -> None:
-    spec = Spec((Stream("tokens", 6),), (Field("token", "category", 30, "tokens"), Field("real", "mask", 1, "tokens"),
-                                         Field("x", "real", 3, "tokens"), Field("rule", "category", 4)),
-                Target("category", 8))
+    spec = Spec(
+        (Stream("tokens", 6),),
+        (
+            Field("token", "category", 30, "tokens"),
+            Field("real", "mask", 1, "tokens"),
+            Field("x", "real", 3, "tokens"),
+            Field("rule", "category", 4),
+        ),
+        Target("category", 8),
+    )
     counted = forward_flops(build(options("transformer", width=8), spec), spec)
     assert counted.each == 2 * 6 * 3 * 8 + blocks(8, 8, 2) + 2 * 8 * 8  # categories are looked up, not multiplied

@@ -16,8 +16,14 @@ from unseen.studies.rates import Rates
 from unseen.studies.rates_cache import Rate, RatesCache, middle
 from unseen.tasks import task
 
-CELL = Cell(task("retrieval/T1", length=5, train_size=50, evaluation_size=50), options("lstm", width=4),
-            recipe(steps=10, batch=5), Evaluation(), 0, 0)
+CELL = Cell(
+    task("retrieval/T1", length=5, train_size=50, evaluation_size=50),
+    options("lstm", width=4),
+    recipe(steps=10, batch=5),
+    Evaluation(),
+    0,
+    0,
+)
 
 
 def test_two_find_a_rate_together_and_are_gone_afterwards(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def test_every_test_is_read_inside_the_training_distribution() -> None:
 def test_exam_has_a_cell_for_every_test_and_seed() -> None:
     entries = exam(unseen.model("lstm", width=16)).entries("mini")
     assert [(entry.levels["test"], entry.cell.seed) for entry in entries] == [
-        (test, seed) for test in BATTERY for seed in range(3)]
+        (test, seed) for test in BATTERY for seed in range(3)
+    ]
     assert {entry.levels["model"] for entry in entries} == {"lstm"}
     assert {entry.cell.model.options()["width"] for entry in entries} == {16}
 
@@ -78,9 +79,21 @@ def test_digest_tells_versions_of_a_test_apart() -> None:
 
 
 def made(**more: object) -> dict[str, object]:
-    return {"backbone": "lstm", "ability": "length", "test": "states", "task": "rules/rnn",
-            "condition": "ood/length=20", "metric": "accuracy", "seed": 0, "value": 0.75, "learned": 1,
-            "still_learning": 0, "scale": "mini", "digest": "aa", **more}
+    return {
+        "backbone": "lstm",
+        "ability": "length",
+        "test": "states",
+        "task": "rules/rnn",
+        "condition": "ood/length=20",
+        "metric": "accuracy",
+        "seed": 0,
+        "value": 0.75,
+        "learned": 1,
+        "still_learning": 0,
+        "scale": "mini",
+        "digest": "aa",
+        **more,
+    }
 
 
 def test_the_shipped_reference_can_be_read() -> None:
@@ -118,9 +131,11 @@ def test_zoo_covers_every_backbone_and_family() -> None:
     entries = study("exam-zoo@1").entries("smoke")
     assert len(entries) == len(BACKBONES) * len(BATTERY)
     assert {(e.cell.model.name, e.cell.task.family) for e in entries} == {
-        (name, family) for name in BACKBONES for family in ("retrieval", "ctl", "gcog", "rules")}
+        (name, family) for name in BACKBONES for family in ("retrieval", "ctl", "gcog", "rules")
+    }
     assert {str(e.cell.model.options()["matched"]) for e in entries} == {
-        str({"by": "parameters", "to": PARAMETERS["smoke"]})}
+        str({"by": "parameters", "to": PARAMETERS["smoke"]})
+    }
 
 
 def test_zoo_and_exam_are_the_same_tests() -> None:
@@ -128,7 +143,10 @@ def test_zoo_and_exam_are_the_same_tests() -> None:
     for entry in exam("lstm").entries("mini", [0]):
         other = zoo[str(entry.levels["test"])]
         assert (entry.cell.task, entry.cell.recipe, entry.cell.evaluation) == (
-            other.task, other.recipe, other.evaluation)
+            other.task,
+            other.recipe,
+            other.evaluation,
+        )
 
 
 @pytest.mark.parametrize(("test", "scale"), [("sums", "smoke"), ("presence", "mini")])
@@ -137,8 +155,9 @@ def test_widths_are_those_of_matching(test: str, scale: str) -> None:
 
     spec = task(**BATTERY[test][scale].task).spec
     for backbone in BACKBONES:
-        assert unseen.model(**options(backbone, test, scale)) == match(backbone, spec, by="parameters",
-                                                                       to=PARAMETERS[scale], dropout=DROPOUT[scale])
+        assert unseen.model(**options(backbone, test, scale)) == match(
+            backbone, spec, by="parameters", to=PARAMETERS[scale], dropout=DROPOUT[scale]
+        )
 
 
 @pytest.mark.parametrize("scale", PARAMETERS)
@@ -155,13 +174,16 @@ def test_widths_come_near_to_what_was_asked(scale: str) -> None:
 @pytest.mark.slow
 def test_two_backbones_run(tmp_path: Path) -> None:
     def few(scale: str) -> list[object]:
-        return [replace(grid, axes={**grid.axes, "model": {name: grid.axes["model"][name] for name in
-                                                           ("rnn", "modular")}}) for grid in STUDY.grids(scale)]
+        return [
+            replace(grid, axes={**grid.axes, "model": {name: grid.axes["model"][name] for name in ("rnn", "modular")}})
+            for grid in STUDY.grids(scale)
+        ]
 
     records = unseen.run(replace(STUDY, grids=few), tmp_path / "zoo", scale="smoke", executor="inline", progress="none")
     assert set(records["status"]) == {"finished"}
     assert set(zip(records["test"], records["model"], strict=True)) == {
-        (test, name) for test in BATTERY for name in ("rnn", "modular")}
+        (test, name) for test in BATTERY for name in ("rnn", "modular")
+    }
     gated = records[records["metric"] == "specialization/alignment_normalised"]
     assert set(gated["model"]) == {"modular"}
 

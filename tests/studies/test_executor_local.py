@@ -90,8 +90,7 @@ def test_ticks_say_how_far_a_slice_is(executor: Local) -> None:
     steps = [tick.step for tick in ticks]
     assert ticks and steps == sorted(set(steps)) and steps[-1] <= reached
     assert {tick.ticket for tick in ticks} == {11}
-    assert ticks[-1].best == max(p.value for p in outcome.points
-                                 if p.metric == "accuracy" and 0 < p.step <= steps[-1])
+    assert ticks[-1].best == max(p.value for p in outcome.points if p.metric == "accuracy" and 0 < p.step <= steps[-1])
 
 
 def test_a_stack_stays_with_its_worker(executor: Local) -> None:
@@ -145,8 +144,9 @@ def test_a_dead_worker_is_reported_once_and_replaced(executor: Local) -> None:
     assert isinstance(outcome, Outcome) and outcome.ticket == 42 and outcome.finished
 
 
-def test_a_slice_that_the_worker_cannot_read_is_an_error_not_a_wait(executor: Local, tmp_path: Path,
-                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slice_that_the_worker_cannot_read_is_an_error_not_a_wait(
+    executor: Local, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A plug-in's options, of a module that came to the path after the worker had been started."""
     (tmp_path / "newcomer.py").write_text("from unseen.config import Config\nclass Late(Config):\n    pass\n")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -48,8 +48,10 @@ def cluster() -> Iterator[Any]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
-        made = Cluster(initialize_head=True, head_node_args={
-            "num_cpus": 1, "include_dashboard": False, "ray_client_server_port": port})
+        made = Cluster(
+            initialize_head=True,
+            head_node_args={"num_cpus": 1, "include_dashboard": False, "ray_client_server_port": port},
+        )
         made.client_port = port
         try:
             yield made
@@ -78,8 +80,9 @@ def processes_of(node: Any) -> set[int]:
 
 
 @pytest.mark.slow
-def test_a_node_killed_in_mid_study_and_another_added(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                      capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_node_killed_in_mid_study_and_another_added(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The second node dies with a slice in its hands; the head goes on alone; a third node joins and is used."""
     second = cluster.add_node(num_cpus=1)
     third: Any = None
@@ -211,8 +214,9 @@ def test_a_ray_started_here(tmp_path: Path) -> None:
     and leaves nothing behind.
     """
     environment = {**os.environ, "HOME": str(tmp_path)}  # Ray keeps a token there
-    done = subprocess.run([sys.executable, "-c", STARTED, str(HERE)], env=environment, capture_output=True, text=True,
-                          timeout=240)
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED, str(HERE)], env=environment, capture_output=True, text=True, timeout=240
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)  # and Ray has printed nothing
     assert {name for name, _ in said["listening"]} >= {"gcs_server", "raylet"}

@@ -42,8 +42,11 @@ def rows_of(path: Path, cells: Iterable[str]) -> list[tuple[str, ...]]:
     with Store.read(path) as store:
         frames = [frame[frame.cell.isin(list(cells))] for frame in (store.records(), store.curves(), store.cells())]
     # A column of whole numbers is one of floats where some other cell has none.
-    return [tuple(repr(float(v) if isinstance(v, int | float) else v) for v in row)
-            for frame in frames for row in frame.itertuples(index=False)]
+    return [
+        tuple(repr(float(v) if isinstance(v, int | float) else v) for v in row)
+        for frame in frames
+        for row in frame.itertuples(index=False)
+    ]
 
 
 def cells_of(path: Path, seeds: Sequence[int] = range(99)) -> list[str]:
@@ -69,8 +72,7 @@ def disturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, sub
     return file, place / "r", subprocess.run(run, capture_output=True, text=True)
 
 
-def test_the_healthy_cells_end_as_if_nothing_had_happened(disturbed: tuple[Path, Path, object],
-                                                          tmp_path: Path) -> None:
+def test_the_healthy_cells_end_as_if_nothing_had_happened(disturbed: tuple[Path, Path, object], tmp_path: Path) -> None:
     _, out, _ = disturbed
     alone = inline(study(ALL, HEALTHY), tmp_path / "healthy")
     healthy = cells_of(alone)
@@ -79,7 +81,8 @@ def test_the_healthy_cells_end_as_if_nothing_had_happened(disturbed: tuple[Path,
 
 
 def test_each_faulty_cell_is_reported_with_its_cause(
-        disturbed: tuple[Path, Path, subprocess.CompletedProcess[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    disturbed: tuple[Path, Path, subprocess.CompletedProcess[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
     _, out, done = disturbed
     found = {ALL[seed]: rest for seed, rest in by_seed(out).items() if ALL[seed]}
     assert found["raises"][:2] == ("failed", "ValueError: these training data can't be drawn")
@@ -98,16 +101,23 @@ def test_each_faulty_cell_is_reported_with_its_cause(
     assert "diverged: 1 run (plain seed 3)" in done.stdout and "failed: 4 runs" in done.stdout
 
     _, shown, _ = command(capsys, "results", out, "--failures")
-    for seed, said in ((1, "ValueError: these training data"), (2, "signal 9 (SIGKILL)"), (4, "exited with code 3"),
-                       (6, "MemoryError: Unable to allocate")):
+    for seed, said in (
+        (1, "ValueError: these training data"),
+        (2, "signal 9 (SIGKILL)"),
+        (4, "exited with code 3"),
+        (6, "MemoryError: Unable to allocate"),
+    ):
         (line,) = [line for line in shown.splitlines() if f"seed {seed}, after step 0" in line]
         assert said in line
     assert "faulty.py" in shown and "in sample" in shown
 
 
-def test_failed_cells_are_tried_again_only_when_asked(disturbed: tuple[Path, Path, object], tmp_path: Path,
-                                                      monkeypatch: pytest.MonkeyPatch,
-                                                      capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_cells_are_tried_again_only_when_asked(
+    disturbed: tuple[Path, Path, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     file, out, _ = disturbed
     before = tables(out)
     monkeypatch.setenv(HEALED, "1")
@@ -125,8 +135,9 @@ def test_failed_cells_are_tried_again_only_when_asked(disturbed: tuple[Path, Pat
     assert list((out / "checkpoints").iterdir()) == []
 
 
-def test_a_late_fault_leaves_a_checkpoint_and_a_retry_goes_on_from_it(tmp_path: Path,
-                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_fault_leaves_a_checkpoint_and_a_retry_goes_on_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Endless data are drawn 4 blocks of 64 at a time: the second draw, which fails, is for step 25.
     what = study(["", "late", ""], train_size=None)
     out = inline(what, tmp_path / "r", stack=3, slice_seconds=0.01)
@@ -158,8 +169,10 @@ def test_a_model_that_raises_is_reported_and_the_others_end(tmp_path: Path) -> N
     with Store.read(out) as store:
         entries, failures = store.entries(), store.failures()
         assert entries.status.tolist() == ["finished"] * 2 + ["failed"] * 2
-        assert all("Stubborn on faulty/T1, condition train: RuntimeError: this model answers nothing" in cause
-                   for cause in failures.cause)
+        assert all(
+            "Stubborn on faulty/T1, condition train: RuntimeError: this model answers nothing" in cause
+            for cause in failures.cause
+        )
         assert all("faulty.py" in text and "in forward" in text for text in failures.traceback)
     alone = inline(study(seeds=range(2)), tmp_path / "alone")
     assert rows_of(out, cells_of(alone)) == rows_of(alone, cells_of(alone))

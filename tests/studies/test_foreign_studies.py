@@ -19,9 +19,11 @@ from unseen.studies.store import Store
 from unseen.studies.study import Study, study
 from unseen.studies.trained import trained
 
-SMALL = {"task": {"name": "retrieval/T1", "length": 3, "train_size": 300, "evaluation_size": 200},
-         "recipe": {"steps": 6, "batch": 10, "validate_every": 3, "validation_examples": 50},
-         "evaluation": {"examples": 100}}
+SMALL = {
+    "task": {"name": "retrieval/T1", "length": 3, "train_size": 300, "evaluation_size": 200},
+    "recipe": {"steps": 6, "batch": 10, "validate_every": 3, "validation_examples": 50},
+    "evaluation": {"examples": 100},
+}
 CODE = """
 import torch
 import unseen
@@ -51,8 +53,11 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def made(models: dict[str, Any], seeds: int = 2, **more: Any) -> Study:
-    grid = Grid(axes={"variant": {label: {"model": model} for label, model in models.items()}},
-                base={**SMALL, **more}, seeds=range(seeds))
+    grid = Grid(
+        axes={"variant": {label: {"model": model} for label, model in models.items()}},
+        base={**SMALL, **more},
+        seeds=range(seeds),
+    )
     return Study("foreign", 1, "Do strangers train?", {"smoke": None}, lambda scale: [grid])
 
 
@@ -63,9 +68,11 @@ def run(what: Study | str, out: Path, **given: Any) -> Path:
 
 def test_two_workers_import_a_class_by_its_name(module: str, tmp_path: Path) -> None:
     yaml = tmp_path / "study.yaml"
-    yaml.write_text(f"study: mine\nseeds: 2\nbase: {json.dumps(SMALL)}\naxes:\n  variant:\n"
-                    f"    mine: {{model: {{name: '{module}:Bag', width: 8}}}}\n"
-                    "    theirs: {model: {name: lstm, width: 8}}\n")
+    yaml.write_text(
+        f"study: mine\nseeds: 2\nbase: {json.dumps(SMALL)}\naxes:\n  variant:\n"
+        f"    mine: {{model: {{name: '{module}:Bag', width: 8}}}}\n"
+        "    theirs: {model: {name: lstm, width: 8}}\n"
+    )
     out = run(str(yaml), tmp_path / "local", executor="local", workers=2, keep="best", stack=1)
     records = unseen.results(out)
     assert set(records.model) == {f"{module}:Bag", "lstm"} and records.seed.nunique() == 2
@@ -77,8 +84,9 @@ def test_two_workers_import_a_class_by_its_name(module: str, tmp_path: Path) -> 
         cell = store.entries().cell.iloc[0]
     found = trained(out, cell)
     accuracy = unseen.evaluate(found.module, found.task, examples=100, conditions=["iid"])
-    kept = records.query("cell == @cell and condition == 'iid' and metric == 'accuracy' and factor == '' "
-                         "and selection == 'best'")
+    kept = records.query(
+        "cell == @cell and condition == 'iid' and metric == 'accuracy' and factor == '' and selection == 'best'"
+    )
     assert accuracy.query("metric == 'accuracy' and factor == ''").value.item() == kept.value.item()
     page = tmp_path / "page.html"
     unseen.report(out, page)
@@ -124,19 +132,28 @@ def test_a_class_that_only_this_process_has_works_inline(module: str, tmp_path: 
 
 
 def test_a_model_that_does_not_fit_fails_at_once_and_the_others_end(module: str, tmp_path: Path) -> None:
-    out = run(made({"wrong": {"name": f"{module}:Wrong"}, "mine": {"name": f"{module}:Bag", "width": 8}}),
-              tmp_path / "r", executor="local", workers=2)
+    out = run(
+        made({"wrong": {"name": f"{module}:Wrong"}, "mine": {"name": f"{module}:Bag", "width": 8}}),
+        tmp_path / "r",
+        executor="local",
+        workers=2,
+    )
     with Store.read(out) as store:
         assert store.entries().status.tolist() == ["failed"] * 2 + ["finished"] * 2
-        assert all("Wrong on retrieval/T1, condition train: the model's prediction has shape (4, 2); expected one "
-                   "tensor of logits, float32 (4, 1)" in cause for cause in store.failures().cause)
+        assert all(
+            "Wrong on retrieval/T1, condition train: the model's prediction has shape (4, 2); expected one "
+            "tensor of logits, float32 (4, 1)" in cause
+            for cause in store.failures().cause
+        )
 
 
 def test_our_own_models_are_tried_on_every_condition_too(tmp_path: Path) -> None:
     """Learned positions know as many places as there are in training: no cell is trained only to fail at its end."""
     base = {**SMALL, "task": {"name": "rules/rnn", "rules": 2, "dimension": 4}}
-    short, enough = ({"name": "transformer", "width": 8, "layers": 1, "positions": "learned", **more}
-                     for more in ({}, {"places": 50}))
+    short, enough = (
+        {"name": "transformer", "width": 8, "layers": 1, "positions": "learned", **more}
+        for more in ({}, {"places": 50})
+    )
     out = run(made({"short": short, "enough": enough}, 1, **base), tmp_path / "r", executor="inline")
     with Store.read(out) as store:
         assert store.entries().status.tolist() == ["failed", "finished"]
@@ -146,25 +163,32 @@ def test_our_own_models_are_tried_on_every_condition_too(tmp_path: Path) -> None
 
 
 def test_an_analysis_without_its_trace_is_left_out_of_a_study_with_a_note(module: str, tmp_path: Path) -> None:
-    what = made({"mine": {"name": f"{module}:Bag", "width": 8}}, 1,
-                evaluation={"examples": 100, "analyses": ("R1", "R2")})
+    what = made(
+        {"mine": {"name": f"{module}:Bag", "width": 8}}, 1, evaluation={"examples": 100, "analyses": ("R1", "R2")}
+    )
     out = run(what, tmp_path / "r", executor="inline")
     with Store.read(out) as store:
         assert store.cells().note.item() == "R1 left out: the model keeps no decoder.attention"
 
 
 def test_wrong_models_of_a_study_are_answered_with_their_place(module: str, tmp_path: Path) -> None:
-    for model, said in (({"name": f"{module}:Bga"}, "Did you mean 'Bag'"), ({"name": 3}, "model name = 3 is no name"),
-                        ({"name": f"{module}:Bag", "widht": 3}, "unknown option 'widht'"),
-                        ({"name": torch.Tensor}, "expected an nn.Module class")):
+    for model, said in (
+        ({"name": f"{module}:Bga"}, "Did you mean 'Bag'"),
+        ({"name": 3}, "model name = 3 is no name"),
+        ({"name": f"{module}:Bag", "widht": 3}, "unknown option 'widht'"),
+        ({"name": torch.Tensor}, "expected an nn.Module class"),
+    ):
         with pytest.raises(UsageError, match=f"axis 'variant', level 'mine'.*{said}"):
             made({"mine": model}).entries("smoke")
-    (tmp_path / "study.yaml").write_text("study: mine\nbase: {task: {name: retrieval/T1}, recipe: {steps: 3}}\n"
-                                         f"axes:\n  model: [lstm, '{module}:Wrong']\n")
+    (tmp_path / "study.yaml").write_text(
+        "study: mine\nbase: {task: {name: retrieval/T1}, recipe: {steps: 3}}\n"
+        f"axes:\n  model: [lstm, '{module}:Wrong']\n"
+    )
     found = study(str(tmp_path / "study.yaml")).entries("full")
     assert [entry.levels["model"] for entry in found[::5]] == ["lstm", f"{module}:Wrong"]
-    (tmp_path / "study.yaml").write_text("study: mine\nbase: {task: {name: retrieval/T1}}\n"
-                                         f"axes:\n  model: [lstm, '{module}:Worng']\n")
+    (tmp_path / "study.yaml").write_text(
+        f"study: mine\nbase: {{task: {{name: retrieval/T1}}}}\naxes:\n  model: [lstm, '{module}:Worng']\n"
+    )
     with pytest.raises(UsageError, match=r"study\.yaml, line 4: .*Did you mean 'Wrong'"):
         study(str(tmp_path / "study.yaml")).entries("full")
 

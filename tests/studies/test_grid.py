@@ -20,8 +20,10 @@ OPTIONS: dict[str, dict[Any, dict[str, dict[str, Any]]]] = {
     "width": {n: {"model": {"width": n}} for n in (20, 30, 40)},
     "positions": {p: {"model": {"positions": p}} for p in ("none", "sinusoidal")},
     "attention": {a: {"model": {"self_attention": a}} for a in (True, False)},
-    "pace": {"slow": {"recipe": {"steps": 90}, "evaluation": {"examples": 70}},
-             "fast": {"recipe": {"steps": 30}, "evaluation": {"examples": 80}}},
+    "pace": {
+        "slow": {"recipe": {"steps": 90}, "evaluation": {"examples": 70}},
+        "fast": {"recipe": {"steps": 30}, "evaluation": {"examples": 80}},
+    },
 }
 
 
@@ -39,9 +41,17 @@ def grids(draw: st.DrawFn) -> Grid:
     rules = []
     for _ in range(draw(st.integers(0, 2)) if names else 0):
         touched = draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=2))
-        rules.append({axis: draw(st.one_of(
-            st.sampled_from(list(axes[axis])), st.lists(st.sampled_from(list(axes[axis])), min_size=1, max_size=2)))
-            for axis in touched})
+        rules.append(
+            {
+                axis: draw(
+                    st.one_of(
+                        st.sampled_from(list(axes[axis])),
+                        st.lists(st.sampled_from(list(axes[axis])), min_size=1, max_size=2),
+                    )
+                )
+                for axis in touched
+            }
+        )
     seeds = draw(st.lists(st.integers(0, 50), unique=True, min_size=1, max_size=3))
     return Grid(axes, BASE, seeds, draw(st.sampled_from([None, 0, 7])), without=rules)
 
@@ -82,27 +92,38 @@ def test_the_order_of_axes_levels_and_seeds_changes_no_id(grid: Grid, random: An
     def shuffled(found: Any) -> list[Any]:
         return random.sample(list(found), len(list(found)))
 
-    axes = {axis: {level: grid.axes[axis][level] for level in shuffled(grid.axes[axis])}
-            for axis in shuffled(grid.axes)}
+    axes = {
+        axis: {level: grid.axes[axis][level] for level in shuffled(grid.axes[axis])} for axis in shuffled(grid.axes)
+    }
     other = Grid(axes, BASE, shuffled(grid.seeds), grid.data_seed, without=shuffled(grid.without))
     assert {e.cell.id: e.levels for e in grid.entries()} == {e.cell.id: e.levels for e in other.entries()}
 
 
 def test_later_axes_win_over_earlier_ones_and_over_the_base() -> None:
-    grid = Grid({"first": {"a": {"recipe": {"steps": 1, "batch": 1}}}, "second": {"b": {"recipe": {"steps": 2}}}},
-                {**BASE, "recipe": {"steps": 3, "batch": 3, "clip": 3.0}}, [0])
+    grid = Grid(
+        {"first": {"a": {"recipe": {"steps": 1, "batch": 1}}}, "second": {"b": {"recipe": {"steps": 2}}}},
+        {**BASE, "recipe": {"steps": 3, "batch": 3, "clip": 3.0}},
+        [0],
+    )
     recipe = grid.entries()[0].cell.recipe
     assert (recipe.steps, recipe.batch, recipe.clip) == (2, 1, 3.0)
 
 
 def test_a_level_may_change_task_model_and_recipe_together() -> None:
-    worlds = {"order": {"task": {"name": "retrieval/T6"}, "model": {"name": "lstm"}, "recipe": {"steps": 5}},
-              "one": {"task": {"name": "retrieval/T1"}, "model": {"name": "transformer"},
-                      "recipe": {"name": "retrieval-paper"}}}
+    worlds = {
+        "order": {"task": {"name": "retrieval/T6"}, "model": {"name": "lstm"}, "recipe": {"steps": 5}},
+        "one": {
+            "task": {"name": "retrieval/T1"},
+            "model": {"name": "transformer"},
+            "recipe": {"name": "retrieval-paper"},
+        },
+    }
     grid = Grid({"world": worlds}, {}, [0])
     found = [(e.cell.task.name, e.cell.model.name, e.cell.recipe.name, e.cell.recipe.steps) for e in grid.entries()]
-    assert found == [("retrieval/T6", "lstm", "quick", 5),
-                     ("retrieval/T1", "transformer", "retrieval-paper", 1_000_000)]
+    assert found == [
+        ("retrieval/T6", "lstm", "quick", 5),
+        ("retrieval/T1", "transformer", "retrieval-paper", 1_000_000),
+    ]
 
 
 def test_axes_of_a_group_advance_together_and_cross_the_others() -> None:
@@ -127,28 +148,31 @@ def test_levels_keep_their_type() -> None:
     assert [type(e.levels["a"]) for e in Grid({"a": levels}, BASE, [0]).entries()] == [bool, float, str]
 
 
-@pytest.mark.parametrize(("changed", "message"), [
-    ({"axes": {"seed": {1: {}}}}, "axis 'seed': the records have a column of this name"),
-    ({"axes": {"task_options": {1: {}}}}, "axis 'task_options': the records have a column"),
-    ({"axes": {"recipe": {"quick": {}}}}, "axis 'recipe': the records have a column"),
-    ({"axes": {"two words": {1: {}}}}, "axis 'two words': an axis is a column"),
-    ({"axes": {"task": {"T1": {"task": {"name": "retrieval/T1"}}}}}, "called by the name of their task"),
-    ({"axes": {"model": {"lstm": {"task": {"length": 5}}}}}, r"expected model: \{name: lstm\}"),
-    ({"axes": {"a": {}}}, "axis 'a' has no levels"),
-    ({"axes": {"a": {None: {}}}}, "axis 'a', level 'None': a level is a word"),
-    ({"axes": {"a": {1: None}}}, "axis 'a', level '1': expected settings"),
-    ({"axes": {"a": {1: {"modle": {}}}}}, "axis 'a', level '1': unknown part 'modle'. Did you mean 'model'?"),
-    ({"axes": {"a": {1: {"model": 5}}}}, "axis 'a', level '1': model needs options by name, got 5"),
-    ({"axes": {"a": {1: {"model": {"name": 5}}}}}, "axis 'a', level '1': model name = 5 is no name"),
-    ({"together": [["length", "hight"]]}, "together: unknown axis 'hight'"),
-    ({"together": [["length", "width"]]}, "'length' has 4, 'width' has 3"),
-    ({"together": [["length"], ["length"]]}, "axis 'length' is named 2 times"),
-    ({"without": [{"lenght": 5}]}, "without: unknown axis 'lenght'. Did you mean 'length'?"),
-    ({"without": [{"length": [5, 50]}]}, "axis 'length' has no level '50'. Did you mean '5'?"),
-    ({"without": [{"length": {"a": 1}}]}, "axis 'length' has no level"),
-    ({"seeds": []}, "give at least one seed"),
-    ({"seeds": [1, 1]}, "and each once"),
-])
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"axes": {"seed": {1: {}}}}, "axis 'seed': the records have a column of this name"),
+        ({"axes": {"task_options": {1: {}}}}, "axis 'task_options': the records have a column"),
+        ({"axes": {"recipe": {"quick": {}}}}, "axis 'recipe': the records have a column"),
+        ({"axes": {"two words": {1: {}}}}, "axis 'two words': an axis is a column"),
+        ({"axes": {"task": {"T1": {"task": {"name": "retrieval/T1"}}}}}, "called by the name of their task"),
+        ({"axes": {"model": {"lstm": {"task": {"length": 5}}}}}, r"expected model: \{name: lstm\}"),
+        ({"axes": {"a": {}}}, "axis 'a' has no levels"),
+        ({"axes": {"a": {None: {}}}}, "axis 'a', level 'None': a level is a word"),
+        ({"axes": {"a": {1: None}}}, "axis 'a', level '1': expected settings"),
+        ({"axes": {"a": {1: {"modle": {}}}}}, "axis 'a', level '1': unknown part 'modle'. Did you mean 'model'?"),
+        ({"axes": {"a": {1: {"model": 5}}}}, "axis 'a', level '1': model needs options by name, got 5"),
+        ({"axes": {"a": {1: {"model": {"name": 5}}}}}, "axis 'a', level '1': model name = 5 is no name"),
+        ({"together": [["length", "hight"]]}, "together: unknown axis 'hight'"),
+        ({"together": [["length", "width"]]}, "'length' has 4, 'width' has 3"),
+        ({"together": [["length"], ["length"]]}, "axis 'length' is named 2 times"),
+        ({"without": [{"lenght": 5}]}, "without: unknown axis 'lenght'. Did you mean 'length'?"),
+        ({"without": [{"length": [5, 50]}]}, "axis 'length' has no level '50'. Did you mean '5'?"),
+        ({"without": [{"length": {"a": 1}}]}, "axis 'length' has no level"),
+        ({"seeds": []}, "give at least one seed"),
+        ({"seeds": [1, 1]}, "and each once"),
+    ],
+)
 def test_a_wrong_grid_is_refused_when_it_is_made(changed: dict[str, Any], message: str) -> None:
     right = {"axes": {name: OPTIONS[name] for name in ("length", "width")}, "base": BASE, "seeds": [0]}
     Grid(**right)
@@ -156,20 +180,32 @@ def test_a_wrong_grid_is_refused_when_it_is_made(changed: dict[str, Any], messag
         Grid(**{**right, **changed})
 
 
-@pytest.mark.parametrize(("base", "level", "message"), [
-    ({}, {"model": {"positons": "none"}},
-     "^axis 'a', level 'x': model retrieval-transformer: unknown option 'positons'. Did you mean 'positions'"),
-    ({"model": {"positons": "none"}}, {"model": {"width": 5}}, "^base: model .*positons"),
-    ({}, {"task": {"name": "retrieval/T9"}}, "^axis 'a', level 'x': unknown task 'retrieval/T9'. Did you mean"),
-    ({}, {"recipe": {"name": "retrieval-papper"}}, "^axis 'a', level 'x': unknown recipe 'retrieval-papper'"),
-    ({"recipe": {"steps": 5}}, {"recipe": {"steps": 0}}, "^axis 'a', level 'x': recipe .*steps = 0"),
-    ({"model": {"self_attention": True}}, {"model": {"feedforward": False}},
-     "^axis 'a', level 'x': model .*feedforward"),
-    ({"model": {"widht": 5}}, {"model": {"lenght": 5}}, "^base and axis 'a', level 'x': model .*widht.*lenght"),
-    ({}, {"evaluation": {"conditions": ["ood/singel"]}},
-     "^axis 'a', level 'x': evaluation of .*'ood/singel'. Did you mean 'ood/single'"),
-    ({}, {"evaluation": {"analyses": ["R77"]}}, "^axis 'a', level 'x': evaluation .*R77"),
-])
+@pytest.mark.parametrize(
+    ("base", "level", "message"),
+    [
+        (
+            {},
+            {"model": {"positons": "none"}},
+            "^axis 'a', level 'x': model retrieval-transformer: unknown option 'positons'. Did you mean 'positions'",
+        ),
+        ({"model": {"positons": "none"}}, {"model": {"width": 5}}, "^base: model .*positons"),
+        ({}, {"task": {"name": "retrieval/T9"}}, "^axis 'a', level 'x': unknown task 'retrieval/T9'. Did you mean"),
+        ({}, {"recipe": {"name": "retrieval-papper"}}, "^axis 'a', level 'x': unknown recipe 'retrieval-papper'"),
+        ({"recipe": {"steps": 5}}, {"recipe": {"steps": 0}}, "^axis 'a', level 'x': recipe .*steps = 0"),
+        (
+            {"model": {"self_attention": True}},
+            {"model": {"feedforward": False}},
+            "^axis 'a', level 'x': model .*feedforward",
+        ),
+        ({"model": {"widht": 5}}, {"model": {"lenght": 5}}, "^base and axis 'a', level 'x': model .*widht.*lenght"),
+        (
+            {},
+            {"evaluation": {"conditions": ["ood/singel"]}},
+            "^axis 'a', level 'x': evaluation of .*'ood/singel'. Did you mean 'ood/single'",
+        ),
+        ({}, {"evaluation": {"analyses": ["R77"]}}, "^axis 'a', level 'x': evaluation .*R77"),
+    ],
+)
 def test_a_wrong_option_is_answered_with_its_place(base: dict[str, Any], level: dict[str, Any], message: str) -> None:
     whole = {part: {**BASE.get(part, {}), **base.get(part, {})} for part in {**BASE, **base}}
     grid = Grid({"other": {"y": {}}, "a": {"x": level}}, whole, [0])

@@ -60,8 +60,9 @@ def test_local_workers_with_many_short_slices(undisturbed: Path, tmp_path: Path)
         assert store.spans().groupby("cell").size().max() > 1
 
 
-def test_begun_in_this_process_and_ended_in_others(undisturbed: Path, tmp_path: Path,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+def test_begun_in_this_process_and_ended_in_others(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commit, commits = Store.commit, 0
 
     def third_fails(self: Store, *given: object) -> None:

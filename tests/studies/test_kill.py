@@ -28,8 +28,11 @@ unseen.run(STUDY, sys.argv[1], scale="mini", workers=2, slice_seconds=0.3, stack
 
 
 def start(out: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", RUN, str(out), str(Path(__file__).parent)],
-                            stderr=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(out), str(Path(__file__).parent)],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def workers_of(pid: int) -> list[int]:

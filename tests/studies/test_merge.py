@@ -118,8 +118,9 @@ def test_a_damaged_source_is_refused(places: dict[str, Path], tmp_path: Path) ->
     assert tables(target) == tables(places["low"])
 
 
-def test_a_begun_stack_gives_way_to_cells_that_ended_elsewhere(places: dict[str, Path], tmp_path: Path,
-                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_begun_stack_gives_way_to_cells_that_ended_elsewhere(
+    places: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     train_step = Trainer._train_step
 
     def interrupted(self: Trainer) -> bool:
@@ -135,7 +136,10 @@ def test_a_begun_stack_gives_way_to_cells_that_ended_elsewhere(places: dict[str,
     assert merged(tmp_path / "r", places["odd"]) == [Merged(taken=2, same=0, different=0)]
     with Store.read(tmp_path / "r") as store:
         assert dict(zip(store.cells().seed, store.cells().status, strict=True)) == {
-            0: "pending", 1: "finished", 3: "finished"}
+            0: "pending",
+            1: "finished",
+            3: "finished",
+        }
         ((_, begun, data),) = store.checkpoints()
         assert begun == [store.cells().cell[0]] and unpack("", data).step == 18, "the other goes on from where it is"
     run(tmp_path / "r", [0, 1, 2, 3], keep="all")
@@ -167,7 +171,10 @@ def test_the_command(places: dict[str, Path], tmp_path: Path, capsys: pytest.Cap
 
     code, out, _ = command(places["low"], places["odd"], places["high"], "--into", tmp_path / "r")
     assert code == 0 and [line.partition(": ")[2] for line in out.splitlines()] == [
-        "2 runs taken over", "1 runs taken over, 1 were there already", "1 runs taken over, 1 were there already"]
+        "2 runs taken over",
+        "1 runs taken over, 1 were there already",
+        "1 runs taken over, 1 were there already",
+    ]
     assert tables(tmp_path / "r") == tables(places["all"])
     code, _, said = command(places["low"], tmp_path / "nowhere", "--into", tmp_path / "never")
     assert code == 2 and "nowhere holds no results" in said and not (tmp_path / "never").exists()

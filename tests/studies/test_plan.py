@@ -26,8 +26,13 @@ from unseen.tasks import task
 
 TASKS = [task("retrieval/T1", length=5), task("retrieval/T6", length=5)]
 MODELS = [options("lstm", width=4), options("lstm", width=6)]
-RECIPES = [recipe(steps=100), recipe(steps=100, learning_rate=0.1, clip=None), recipe(steps=200),
-           recipe(steps=100, batch=10), recipe("retrieval-paper", patience=3)]
+RECIPES = [
+    recipe(steps=100),
+    recipe(steps=100, learning_rate=0.1, clip=None),
+    recipe(steps=200),
+    recipe(steps=100, batch=10),
+    recipe("retrieval-paper", patience=3),
+]
 calm = settings(derandomize=True, deadline=None, max_examples=60)
 
 
@@ -42,9 +47,18 @@ def linear(overhead: float, member: float, *some: Cell) -> Rates:
     return Rates({kind_of(cell): Rate(steps, dict.fromkeys(steps, 0.0), 1.0, 0.0, 0.0, 20, 1) for cell in some})
 
 
-mixed = st.lists(st.builds(
-    Cell, st.sampled_from(TASKS), st.sampled_from(MODELS), st.sampled_from(RECIPES),
-    st.sampled_from([Evaluation(), Evaluation(examples=100)]), st.integers(0, 3), st.integers(0, 3)), max_size=40)
+mixed = st.lists(
+    st.builds(
+        Cell,
+        st.sampled_from(TASKS),
+        st.sampled_from(MODELS),
+        st.sampled_from(RECIPES),
+        st.sampled_from([Evaluation(), Evaluation(examples=100)]),
+        st.integers(0, 3),
+        st.integers(0, 3),
+    ),
+    max_size=40,
+)
 
 
 @calm
@@ -64,7 +78,8 @@ def test_cells_of_one_shape_are_what_the_engine_takes_as_one_job(found: list[Cel
 @calm
 @given(mixed, st.integers(1, 7), st.sampled_from([None, 1, 2, 5]), st.booleans())
 def test_every_cell_is_in_one_stack_of_its_shape(
-        found: list[Cell], workers: int, size: int | None, measured: bool) -> None:
+    found: list[Cell], workers: int, size: int | None, measured: bool
+) -> None:
     rates = linear(1.0, 1.0, *found) if measured else None
     stacks = arrange(found, workers, rates, size)
     assert sorted(c.id for stack in stacks for c in stack) == sorted(c.id for c in found)
@@ -84,8 +99,9 @@ def test_stacks_are_as_large_as_pays_and_as_equal_as_can_be() -> None:
     assert [len(s) for s in arrange(cells(7), 1, size=5)] == [4, 3]
 
 
-@pytest.mark.parametrize(("count", "workers", "lengths"), [
-    (20, 1, [20]), (20, 2, [10, 10]), (20, 3, [7, 7, 6]), (3, 8, [1, 1, 1])])
+@pytest.mark.parametrize(
+    ("count", "workers", "lengths"), [(20, 1, [20]), (20, 2, [10, 10]), (20, 3, [7, 7, 6]), (3, 8, [1, 1, 1])]
+)
 def test_no_worker_is_left_without_a_stack(count: int, workers: int, lengths: list[int]) -> None:
     rates = linear(5.0, 1.0, *cells(1))
     assert sorted((len(s) for s in arrange(cells(count), workers, rates)), reverse=True) == lengths
@@ -112,10 +128,14 @@ def test_the_simulated_end_keeps_the_known_bounds(times: list[float], workers: i
 
 
 def entries() -> list[Entry]:
-    return Grid(axes={"width": {4: {"model": {"width": 4}}, 6: {"model": {"width": 6}}},
-                      "length": {5: {"task": {"length": 5}}, 9: {"task": {"length": 9}, "recipe": {"steps": 50}}}},
-                base={"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}, "recipe": {"steps": 100}},
-                seeds=range(3)).entries()
+    return Grid(
+        axes={
+            "width": {4: {"model": {"width": 4}}, 6: {"model": {"width": 6}}},
+            "length": {5: {"task": {"length": 5}}, 9: {"task": {"length": 9}, "recipe": {"steps": 50}}},
+        },
+        base={"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}, "recipe": {"steps": 100}},
+        seeds=range(3),
+    ).entries()
 
 
 def test_a_plan_counts_every_cell_once_on_every_axis() -> None:

@@ -38,8 +38,15 @@ def cells(model: str = "lstm", seeds: int = 1, **given: Any) -> list[Cell]:
     return [Cell(SMALL, made, used, Evaluation(examples=1_000), seed, seed) for seed in range(seeds)]
 
 
-def rate(steps: dict[int, float], *, answer: float = 0.0, tests: float = 1.0, draw: float = 0.0, build: float = 0.0,
-         crowd: int = 1) -> Rate:
+def rate(
+    steps: dict[int, float],
+    *,
+    answer: float = 0.0,
+    tests: float = 1.0,
+    draw: float = 0.0,
+    build: float = 0.0,
+    crowd: int = 1,
+) -> Rate:
     return Rate(steps, dict.fromkeys(steps, answer), tests, draw, build, max(steps), crowd)
 
 
@@ -86,13 +93,34 @@ def test_the_cache_is_for_one_kind_of_machine(monkeypatch: pytest.MonkeyPatch, t
     assert len(prober.probed) == 2
 
 
-@pytest.mark.parametrize("text", [
-    "", "{", "[]", "7", '{"a": 1}', '{"a": {"b": {}}}', "\x00\x01",
-    *(json.dumps({"a": {"b": {**GOOD, **wrong}}}) for wrong in (
-        {"steps": {}, "answers": {}}, {"steps": {"1": -1}}, {"steps": {"1": math.nan}}, {"steps": {"1": 1, "2": 1}},
-        {"answers": {"1": -1}}, {"draw": "x"}, {"draw": -1}, {"build": math.inf}, {"tests": None}, {"crowd": []}))])
-def test_a_damaged_cache_is_ignored_with_a_warning(
-        monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        '{"a": 1}',
+        '{"a": {"b": {}}}',
+        "\x00\x01",
+        *(
+            json.dumps({"a": {"b": {**GOOD, **wrong}}})
+            for wrong in (
+                {"steps": {}, "answers": {}},
+                {"steps": {"1": -1}},
+                {"steps": {"1": math.nan}},
+                {"steps": {"1": 1, "2": 1}},
+                {"answers": {"1": -1}},
+                {"draw": "x"},
+                {"draw": -1},
+                {"build": math.inf},
+                {"tests": None},
+                {"crowd": []},
+            )
+        ),
+    ],
+)
+def test_a_damaged_cache_is_ignored_with_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
     prober, cache = Prober(monkeypatch), tmp_path / "rates.json"
     cache.write_text(text)
     with pytest.warns(UserWarning, match="is damaged and is ignored"):
@@ -161,7 +189,8 @@ def test_no_probe_is_begun_after_the_deadline(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_forty_kinds_need_ten_probes_and_the_same_ones_next_time(
-        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     prober = Prober(monkeypatch)
     found = [*many(20), *(cell for width in range(8, 88, 4) for cell in cells("transformer", width=width))]
     assert len({kind_of(c) for c in found}) == 40
@@ -184,7 +213,8 @@ def test_probes_go_where_the_work_is_and_are_spread(monkeypatch: pytest.MonkeyPa
 
 
 def test_cells_that_are_only_priced_get_the_probes_that_are_left(
-        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     Prober(monkeypatch)
     own, large = many(3), cells("transformer", width=64)
     both = Rates.measure(own, also=[*own, *large], probes=4, cache=tmp_path / "a.json")
@@ -218,8 +248,13 @@ def test_a_model_that_cannot_be_tried_stops_nobody(tmp_path: Path) -> None:
 def test_a_kind_that_was_not_measured_takes_what_the_nearest_does_and_more_for_more_operations() -> None:
     small, middle, large = cells(width=8)[0], cells(width=32)[0], cells(width=40)[0]
     foreign = cells("transformer", width=32)[0]
-    made = Rates({kind_of(small): rate({1: 1.0}), kind_of(large): rate({1: 5.0, 5: 3.0}, answer=0.1),
-                  Kind("x", "transformer", 1e12): rate({1: 7.0})})
+    made = Rates(
+        {
+            kind_of(small): rate({1: 1.0}),
+            kind_of(large): rate({1: 5.0, 5: 3.0}, answer=0.1),
+            Kind("x", "transformer", 1e12): rate({1: 7.0}),
+        }
+    )
     fewer = (kind_of(large).flops - kind_of(middle).flops) * 7e-12  # the fastest that was measured
     assert made._rate(kind_of(middle)).steps == pytest.approx({1: 5.0 - fewer, 5: 3.0 - fewer})
     assert made._rate(kind_of(middle)).answer(1) == pytest.approx(0.1 * (5.0 - fewer) / 5.0)
@@ -252,7 +287,8 @@ def test_members_on_instances_of_their_own_are_evaluated_one_by_one() -> None:
     paced = replace(rate({1: 0.6, 2: 0.6}, draw=0.01), answers={1: 0.08, 2: 0.02})
     made, tested = Rates({kind_of(cell): paced for cell in apart}), 2 * 2 * 400
     assert made.stack_seconds(apart) - made.stack_seconds(two) == pytest.approx(
-        2 * tested * 0.06 + 0.01 * (50 + tested))
+        2 * tested * 0.06 + 0.01 * (50 + tested)
+    )
 
 
 @pytest.mark.parametrize(("gating", "sampled"), [("joint", 100 * 200), ("operation", 0)])

@@ -107,8 +107,9 @@ def interrupt_in_step_17(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trainer, "_train_step", interrupted)
 
 
-def test_an_interrupt_saves_the_step_under_way(undisturbed: Path, tmp_path: Path,
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_saves_the_step_under_way(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     interrupt_in_step_17(monkeypatch)
     with pytest.raises(Interrupted):
         train(tmp_path / "r", stack=3)
@@ -182,8 +183,9 @@ def test_a_users_class_trains_and_comes_back(tmp_path: Path) -> None:
     assert runs.trace(n=10).traces["test_runs:Mine", 0]["prediction"].shape == (10, 1)
 
 
-def test_fewer_seeds_after_an_interrupt_leave_the_others_where_they_were(undisturbed: Path, tmp_path: Path,
-                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_seeds_after_an_interrupt_leave_the_others_where_they_were(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     interrupt_in_step_17(monkeypatch)
     with pytest.raises(KeyboardInterrupt, match="goes on from there"):
         train(tmp_path / "r", stack=3)
@@ -257,21 +259,25 @@ class Flat(Mine):
         return super().forward(inputs)[:, 0]
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    ({"model": Lacking}, "'tokens' is no input of this task"),
-    ({"model": Flat}, "prediction has shape"),
-    ({"model": Fixed}, "no parameters to train"),
-    ({"model": nn.Linear(2, 2)}, "nn.Module class"),
-    ({"model": nn.Linear}, "needs in_features, out_features"),
-    ({"stack": 0}, "stack = 0"),
-    ({"data_seed": "test"}, "data seed 'test'"),
-    ({"seeds": 2.5}, "seeds = 2.5"),
-    ({"seeds": [1, 1]}, "different"),
-    ({"device": "banana"}, "device 'banana'"),
-    ({"evaluation": unseen.Evaluation(conditions=("odo/single",))}, "ood/single"),
-])
-def test_wrong_calls_are_refused_before_anything_is_written(given: dict[str, object], said: str,
-                                                            tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"model": Lacking}, "'tokens' is no input of this task"),
+        ({"model": Flat}, "prediction has shape"),
+        ({"model": Fixed}, "no parameters to train"),
+        ({"model": nn.Linear(2, 2)}, "nn.Module class"),
+        ({"model": nn.Linear}, "needs in_features, out_features"),
+        ({"stack": 0}, "stack = 0"),
+        ({"data_seed": "test"}, "data seed 'test'"),
+        ({"seeds": 2.5}, "seeds = 2.5"),
+        ({"seeds": [1, 1]}, "different"),
+        ({"device": "banana"}, "device 'banana'"),
+        ({"evaluation": unseen.Evaluation(conditions=("odo/single",))}, "ood/single"),
+    ],
+)
+def test_wrong_calls_are_refused_before_anything_is_written(
+    given: dict[str, object], said: str, tmp_path: Path
+) -> None:
     call = {"model": "retrieval-transformer", "seeds": 1, "out": tmp_path / "r", "progress": "none", **RECIPE, **given}
     with pytest.raises(unseen.UsageError, match=said):
         unseen.train(unseen.task("retrieval/T1", **TASK), **call)

@@ -15,8 +15,10 @@ from unseen.studies.seals import broken, frame, pieces, seal
 
 NAMES = ["cell", "condition", "metric", "value", "n"]
 NUMBERS = {"cell", "value", "n"}
-ROWS: list[tuple[Any, ...]] = [(i * i % 7, ["iid", "ood/größer", ""][i % 3], f"metric {i % 5}",
-                                None if i % 11 == 0 else i / 7, i % 4) for i in range(500)]
+ROWS: list[tuple[Any, ...]] = [
+    (i * i % 7, ["iid", "ood/größer", ""][i % 3], f"metric {i % 5}", None if i % 11 == 0 else i / 7, i % 4)
+    for i in range(500)
+]
 
 
 def by_pandas(rows: pd.DataFrame) -> dict[int, int]:
@@ -61,8 +63,9 @@ def test_a_cell_without_rows_is_sealed_too(database: sqlite3.Connection) -> None
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 499, 500])
-def test_the_parts_in_which_rows_come_do_not_matter(database: sqlite3.Connection, at_once: int,
-                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parts_in_which_rows_come_do_not_matter(
+    database: sqlite3.Connection, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(seals, "AT_ONCE", at_once)
     monkeypatch.setattr(seals, "CELLS", at_once)
     seal(database, ("records",), sorted({row[0] for row in ROWS}))
@@ -74,10 +77,16 @@ def test_the_parts_in_which_rows_come_do_not_matter(database: sqlite3.Connection
         assert broken(database, "records", some) == []
 
 
-@pytest.mark.parametrize("change", [
-    "UPDATE records SET value = value + 1e-12 WHERE rowid = 7", "UPDATE records SET metric = 'x' WHERE rowid = 7",
-    "DELETE FROM records WHERE rowid = 7", "INSERT INTO records VALUES (1, '', '', 0, 0)",
-    "UPDATE records SET value = NULL WHERE rowid = 7"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE records SET value = value + 1e-12 WHERE rowid = 7",
+        "UPDATE records SET metric = 'x' WHERE rowid = 7",
+        "DELETE FROM records WHERE rowid = 7",
+        "INSERT INTO records VALUES (1, '', '', 0, 0)",
+        "UPDATE records SET value = NULL WHERE rowid = 7",
+    ],
+)
 def test_a_change_breaks_the_seal_of_its_cell(database: sqlite3.Connection, change: str) -> None:
     seal(database, ("records",), sorted({row[0] for row in ROWS}))
     assert database.execute("SELECT cell FROM records WHERE rowid = 7").fetchone() == (1,)

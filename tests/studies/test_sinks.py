@@ -32,8 +32,9 @@ Values = dict[str, dict[str, list[tuple[int, float]]]]
 
 
 def train(out: Path, seeds: int = 2, **given: object) -> unseen.Runs:
-    return unseen.train(unseen.task("retrieval/T1", **TASK), "retrieval-transformer", seeds=seeds, out=out,
-                        **{**RECIPE, **given})
+    return unseen.train(
+        unseen.task("retrieval/T1", **TASK), "retrieval-transformer", seeds=seeds, out=out, **{**RECIPE, **given}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +86,10 @@ def from_mlflow(logs: Path) -> Values:
         cell = run.data.tags["unseen.cell"]
         assert cell not in found and run.info.status == "FINISHED"
         assert run.data.params["task"] == "retrieval/T1" and run.data.params["recipe.steps"] == "60"
-        found[cell] = {key: [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, key)]
-                       for key in run.data.metrics}
+        found[cell] = {
+            key: [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, key)]
+            for key in run.data.metrics
+        }
     return found
 
 
@@ -99,7 +102,7 @@ def framed(data: bytes) -> Iterator[bytes]:
             at += BLOCK - at % BLOCK
             continue
         length, kind = struct.unpack_from("<HB", data, at + 4)
-        whole += data[at + 7:at + 7 + length]
+        whole += data[at + 7 : at + 7 + length]
         at += 7 + length
         if kind in (1, 4):  # full, or the last piece
             yield whole
@@ -132,8 +135,11 @@ def from_wandb(logs: Path) -> Values:
     return found
 
 
-READERS: dict[str, Callable[[Path], Values]] = {"tensorboard": from_tensorboard, "mlflow": from_mlflow,
-                                                "wandb": from_wandb}
+READERS: dict[str, Callable[[Path], Values]] = {
+    "tensorboard": from_tensorboard,
+    "mlflow": from_mlflow,
+    "wandb": from_wandb,
+}
 
 
 def write(store: Path, tool: str, logs: Path) -> int:
@@ -152,14 +158,18 @@ def test_what_the_tool_reads_is_what_the_store_holds(tool: str, store: Path, tmp
     same(READERS[tool](tmp_path / "logs"), held(store))
 
 
-def test_a_run_that_goes_on_is_added_to_and_what_a_kill_left_is_cut_off(store: Path, tmp_path: Path,
-                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_goes_on_is_added_to_and_what_a_kill_left_is_cut_off(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The store as it was at steps 20 and 40, seen through a smaller `rows`, and killed before the last memory."""
     pytest.importorskip("tensorboard")
     logs, rows, entries = tmp_path / "logs", Store.rows, Store.entries
     for step in (20, 40):
-        monkeypatch.setattr(Store, "rows", lambda self, table, cell, at=step: [
-            r for r in rows(self, table, cell) if table == "curves" and r[1] <= at])
+        monkeypatch.setattr(
+            Store,
+            "rows",
+            lambda self, table, cell, at=step: [r for r in rows(self, table, cell) if table == "curves" and r[1] <= at],
+        )
         monkeypatch.setattr(Store, "entries", lambda self, at=step: entries(self).assign(step=at, status="pending"))
         before = (logs / MEMORY).read_text() if step == 40 else ""
         assert write(store, "tensorboard", logs) == 2
@@ -238,8 +248,9 @@ class Broken:
         raise RuntimeError("and it can't be closed")
 
 
-def test_a_sink_that_fails_is_one_warning_and_the_run_goes_on(store: Path, tmp_path: Path,
-                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sink_that_fails_is_one_warning_and_the_run_goes_on(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(feed, "open_sink", lambda name, path: Broken(path))
     monkeypatch.setattr(sinks, "find_spec", lambda name: object())
     with pytest.warns(UserWarning, match=r"tensorboard was not told everything: SystemExit: the disk .*unseen track"):
@@ -247,8 +258,9 @@ def test_a_sink_that_fails_is_one_warning_and_the_run_goes_on(store: Path, tmp_p
     assert Broken.calls == 1 and held(tmp_path / "r") == held(store)
 
 
-def test_wrong_tracks_are_refused_before_anything_is_made(store: Path, tmp_path: Path,
-                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_tracks_are_refused_before_anything_is_made(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match=r"unknown sink 'tensorbord'. Did you mean 'tensorboard'"):
         train(tmp_path / "r", track="tensorbord")
     with pytest.raises(UsageError, match=r"unknown sink 'tensorboard,mlflow'. Give each on its own: --track "):

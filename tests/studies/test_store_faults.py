@@ -42,8 +42,9 @@ def run(out: Path, seeds: int | Sequence[int] = 5, **given: object) -> Path:
 def contents(out: Path) -> dict[str, bytes]:
     """Every file of a store but those that SQLite and the lock make and leave as they like."""
     passing = {"store.sqlite-wal", "store.sqlite-shm", "store.lock", "store.owner"}
-    return {str(f.relative_to(out)): f.read_bytes() for f in sorted(out.rglob("*")) if f.is_file()
-            and f.name not in passing}
+    return {
+        str(f.relative_to(out)): f.read_bytes() for f in sorted(out.rglob("*")) if f.is_file() and f.name not in passing
+    }
 
 
 def everything(out: Path) -> list[str]:
@@ -98,8 +99,9 @@ def command(*arguments: object) -> int:
 def tmpfs(place: Path, *options: str) -> Iterator[Path]:
     """A small file system of its own; refused where one may not mount."""
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", str(place)], check=True,
-                   capture_output=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", str(place)], check=True, capture_output=True
+    )
     try:
         yield place
     finally:
@@ -128,7 +130,10 @@ def fill_by_limit(place: Path, room: int, given: dict[str, object]) -> str:
     options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     done = subprocess.run(
         [sys.executable, "-m", "unseen", "run", str(file), "--out", str(place / "r"), "--executor=inline", *options],
-        capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+    )
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     *_, last = done.stderr.splitlines()
     return last.removeprefix("error: ")
@@ -158,12 +163,17 @@ def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path
     yield tmp_path / "limited", fill_by_limit
 
 
-@pytest.mark.parametrize(("given", "room"), [
-    ({"stack": 1}, 110_000),  # each cell in one slice: the database has no room
-    ({"slice_seconds": 0.01}, 400_000),  # a checkpoint has none
-], ids=["database", "checkpoint"])
-def test_a_full_disk_stops_the_run_and_the_store_is_sound(small: tuple[Path, Callable[..., str]], whole: Path,
-                                                          given: dict[str, object], room: int) -> None:
+@pytest.mark.parametrize(
+    ("given", "room"),
+    [
+        ({"stack": 1}, 110_000),  # each cell in one slice: the database has no room
+        ({"slice_seconds": 0.01}, 400_000),  # a checkpoint has none
+    ],
+    ids=["database", "checkpoint"],
+)
+def test_a_full_disk_stops_the_run_and_the_store_is_sound(
+    small: tuple[Path, Callable[..., str]], whole: Path, given: dict[str, object], room: int
+) -> None:
     place, fill = small
     run(place / "r", seeds=1)
     said = fill(place, room, given)
@@ -257,15 +267,19 @@ def test_a_directory_that_cannot_be_looked_into_is_refused() -> None:
 # -- damaged files -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spoil", [
-    lambda file: file.write_bytes(file.read_bytes()[:-1]),
-    lambda file: file.write_bytes(b""),
-    lambda file: file.write_bytes(file.read_bytes()[:5000] + b"\0" + file.read_bytes()[5001:]),
-    lambda file: file.unlink(),
-], ids=["truncated", "empty", "changed", "missing"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda file: file.write_bytes(file.read_bytes()[:-1]),
+        lambda file: file.write_bytes(b""),
+        lambda file: file.write_bytes(file.read_bytes()[:5000] + b"\0" + file.read_bytes()[5001:]),
+        lambda file: file.unlink(),
+    ],
+    ids=["truncated", "empty", "changed", "missing"],
+)
 def test_a_damaged_checkpoint_is_named_and_nothing_else_is_touched(
-        begun: Path, whole: Path, spoil: Callable[[Path], None], capsys: pytest.CaptureFixture[str],
-        tmp_path: Path) -> None:
+    begun: Path, whole: Path, spoil: Callable[[Path], None], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (file,) = (begun / "checkpoints").iterdir()
     spoil(file)
     before, rows = contents(begun), everything(begun)
@@ -277,7 +291,8 @@ def test_a_damaged_checkpoint_is_named_and_nothing_else_is_touched(
     assert file.name in said and said.count("\n") == 1
     assert everything(begun) == rows
     assert {k: v for k, v in contents(begun).items() if k != "store.sqlite"} == {
-        k: v for k, v in before.items() if k != "store.sqlite"}
+        k: v for k, v in before.items() if k != "store.sqlite"
+    }
     assert looked_at(begun) == 2
     run(begun, discard_damaged=True, retry_failed=True)
     assert tables(begun) == tables(whole)
@@ -320,8 +335,11 @@ def test_no_damaged_page_is_read_as_data(database: bytes, whole: Path, tmp_path:
     page, chance, truth = 4096, random.Random(3), tables(whole)
     pages = len(database) // page
     assert pages > 12
-    spoilt = [database[: i * page] + other + database[(i + 1) * page :] for i in range(pages)
-              for other in (b"\xff" * page, bytes(page), chance.randbytes(page))]
+    spoilt = [
+        database[: i * page] + other + database[(i + 1) * page :]
+        for i in range(pages)
+        for other in (b"\xff" * page, bytes(page), chance.randbytes(page))
+    ]
     found = [judged(out, truth) for _, out in spoilt_copies(tmp_path / "r", spoilt)]
     assert found[:3] == ["noticed"] * 3, "the first page holds the schema"
     assert found.count("noticed") >= 3 * 7, "cells, entries, curves, records and their index, seals"
@@ -384,8 +402,9 @@ def test_a_truncated_database_is_noticed(database: bytes, whole: Path, tmp_path:
 
 @pytest.mark.parametrize(("schema", "said"), [(SCHEMA + 1, "a newer release"), (SCHEMA - 1, "an older release")])
 @pytest.mark.parametrize("journal", ["wal", "delete"])
-def test_a_store_of_another_schema_is_left_as_it_is(begun: Path, schema: int, said: str, journal: str,
-                                                    capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_of_another_schema_is_left_as_it_is(
+    begun: Path, schema: int, said: str, journal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     database = sqlite3.connect(begun / "store.sqlite")
     database.execute(f"PRAGMA journal_mode = {journal}")
     database.execute(f"PRAGMA user_version = {schema}")

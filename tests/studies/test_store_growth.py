@@ -43,8 +43,9 @@ def commit(store: Store, cell: str) -> None:
     store.commit(cell, [cell], Outcome(2, None, points[1:], {cell: Span(1, 2, 0.5, 0.4, "here:1")}, {cell: ended}))
 
 
-def test_a_commit_does_as_much_in_a_full_store_as_in_an_empty_one(tmp_path: Path,
-                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_does_as_much_in_a_full_store_as_in_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     entries = Grid({}, {"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}}, range(CELLS)).entries()
     spent, listed, look = [], [0], Path.iterdir
 
@@ -74,10 +75,14 @@ def test_a_commit_writes_as_many_pages_in_a_full_store_as_in_an_empty_one(tmp_pa
         for start in range(0, len(entries), 10):
             store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             cells = [entry.cell.id for entry in entries[start : start + 10]]
-            ended = Finished("finished", 1, 1, False, "",
-                             {"last": [Measure("iid", "", "", "accuracy", 0.75, 0.004, 100)]}, {}, {})
-            store.commit("stack", cells, Outcome(1, None, [], {c: Span(0, 1, 0.5, 0.4, "here:1") for c in cells},
-                                                 dict.fromkeys(cells, ended)))
+            ended = Finished(
+                "finished", 1, 1, False, "", {"last": [Measure("iid", "", "", "accuracy", 0.75, 0.004, 100)]}, {}, {}
+            )
+            store.commit(
+                "stack",
+                cells,
+                Outcome(1, None, [], {c: Span(0, 1, 0.5, 0.4, "here:1") for c in cells}, dict.fromkeys(cells, ended)),
+            )
             pages.append(journal.stat().st_size // PAGE)
     assert sum(pages[:10]) > 5 and sum(pages[-10:]) < 1.5 * sum(pages[:10])
 

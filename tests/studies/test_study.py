@@ -12,8 +12,11 @@ from unseen.errors import UsageError
 from unseen.studies.catalog import STUDIES
 from unseen.studies.study import Grid, Study, study
 
-BASE = {"task": {"name": "retrieval/T6", "length": 5}, "model": {"name": "retrieval-transformer"},
-        "recipe": {"name": "retrieval-paper"}}
+BASE = {
+    "task": {"name": "retrieval/T6", "length": 5},
+    "model": {"name": "retrieval-transformer"},
+    "recipe": {"name": "retrieval-paper"},
+}
 WIDTHS = {n: {"model": {"width": n}} for n in (20, 30)}
 PACES = {"slow": {}, "fast": {"recipe": {"steps": 10}}}
 
@@ -23,15 +26,17 @@ def made(*grids: Grid, **scales: Sequence[Grid]) -> Study:
     return Study("mine", 1, "why?", dict.fromkeys(by_scale), lambda scale: by_scale[scale])
 
 
-def grid(base: dict[str, Any] = BASE, seeds: Sequence[int] = (0, 1), data_seed: int | None = None,
-         **axes: dict[Any, Any]) -> Grid:
+def grid(
+    base: dict[str, Any] = BASE, seeds: Sequence[int] = (0, 1), data_seed: int | None = None, **axes: dict[Any, Any]
+) -> Grid:
     return Grid(axes, base, seeds, data_seed)
 
 
 def test_seeds_replace_those_of_the_grids() -> None:
     found = made(grid(width=WIDTHS)).entries("full", seeds=[4, 9, 5])
     assert [(e.levels["width"], e.cell.seed, e.cell.data_seed) for e in found] == [
-        (w, s, s) for w in (20, 30) for s in (4, 9, 5)]
+        (w, s, s) for w in (20, 30) for s in (4, 9, 5)
+    ]
     fixed = made(grid(width=WIDTHS, data_seed=3)).entries("full", seeds=[4])
     assert [e.cell.data_seed for e in fixed] == [3, 3]
 
@@ -62,16 +67,24 @@ def test_a_scale_with_nothing_in_it_is_refused() -> None:
         made(nothing).entries("full")
 
 
-@pytest.mark.parametrize(("changed", "message"), [
-    ({"name": "a/b"}, "letters, digits"),
-    ({"name": "a@1"}, "letters, digits"),
-    ({"version": 0}, "versions are 1, 2, 3"),
-    ({"scales": {}}, "has no scale"),
-    ({"scales": {"smal": None}}, "unknown scale 'smal'. Did you mean 'small'"),
-])
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"name": "a/b"}, "letters, digits"),
+        ({"name": "a@1"}, "letters, digits"),
+        ({"version": 0}, "versions are 1, 2, 3"),
+        ({"scales": {}}, "has no scale"),
+        ({"scales": {"smal": None}}, "unknown scale 'smal'. Did you mean 'small'"),
+    ],
+)
 def test_a_wrong_study_is_refused(changed: dict[str, Any], message: str) -> None:
-    right: dict[str, Any] = {"name": "mine", "version": 1, "question": "", "scales": {"full": None},
-                             "grids": lambda scale: [grid()]}
+    right: dict[str, Any] = {
+        "name": "mine",
+        "version": 1,
+        "question": "",
+        "scales": {"full": None},
+        "grids": lambda scale: [grid()],
+    }
     with pytest.raises(UsageError, match=message):
         Study(**{**right, **changed})
 
@@ -94,7 +107,11 @@ def test_levels_seeds_and_options_are_compared_with_the_full_study() -> None:
     less = {**BASE, "task": {**BASE["task"], "length": 7}, "evaluation": {"conditions": ("iid",)}}
     found = made(grid(width=WIDTHS, seeds=range(5)), mini=[grid(less, width={20: WIDTHS[20]}, seeds=range(3))])
     assert found.deviations("mini") == [
-        "width: 30 left out", "3 seeds (full: 5)", "task length 7 (full: 5)", "evaluation conditions iid (full: none)"]
+        "width: 30 left out",
+        "3 seeds (full: 5)",
+        "task length 7 (full: 5)",
+        "evaluation conditions iid (full: none)",
+    ]
     assert found.deviations("full") == []
 
 
@@ -107,8 +124,12 @@ def test_at_an_added_level_the_other_options_are_compared_with_the_places_that_a
     less = {**BASE, "task": {**BASE["task"], "length": 7}}
     added = {50: {"model": {"width": 50}}}
     found = made(grid(width=WIDTHS, pace=PACES), mini=[grid(less, width=added, pace={"slow": PACES["slow"]})])
-    assert found.deviations("mini") == ["width: 20, 30 left out", "width: 50 added", "pace: fast left out",
-                                        "task length 7 (full: 5)"]
+    assert found.deviations("mini") == [
+        "width: 20, 30 left out",
+        "width: 50 added",
+        "pace: fast left out",
+        "task length 7 (full: 5)",
+    ]
 
 
 def test_a_recipe_that_differs_is_said_once_or_for_the_levels_it_differs_at() -> None:
@@ -117,11 +138,14 @@ def test_a_recipe_that_differs_is_said_once_or_for_the_levels_it_differs_at() ->
     assert everywhere.deviations("mini") == ["steps 500 (paper: 1000000)"]
     at_one = made(grid(width=WIDTHS, pace=PACES))
     assert at_one.deviations("full") == ["pace fast: steps 10 (paper: 1000000)"]
-    crossed = made(Grid({"width": WIDTHS, "pace": PACES}, BASE, [0], without=[{"width": 20, "pace": "fast"}]),
-                   grid(seeds=[0], width={20: WIDTHS[20]},
-                        pace={"fast": {"recipe": {"steps": 10, "batch": 5}}}))
+    crossed = made(
+        Grid({"width": WIDTHS, "pace": PACES}, BASE, [0], without=[{"width": 20, "pace": "fast"}]),
+        grid(seeds=[0], width={20: WIDTHS[20]}, pace={"fast": {"recipe": {"steps": 10, "batch": 5}}}),
+    )
     assert crossed.deviations("full") == [
-        "pace fast: steps 10 (paper: 1000000)", "1 of 4 combinations: batch 5 (paper: 10)"]
+        "pace fast: steps 10 (paper: 1000000)",
+        "1 of 4 combinations: batch 5 (paper: 10)",
+    ]
 
 
 def test_other_data_are_said() -> None:
@@ -131,8 +155,13 @@ def test_other_data_are_said() -> None:
 
 
 def test_a_study_without_a_full_scale_is_compared_with_the_published_recipe_only() -> None:
-    found = Study("mine", 1, "", {"mini": None}, lambda scale: [
-        grid({**BASE, "recipe": {"name": "retrieval-paper", "batch": 50}}, seeds=[0])])
+    found = Study(
+        "mine",
+        1,
+        "",
+        {"mini": None},
+        lambda scale: [grid({**BASE, "recipe": {"name": "retrieval-paper", "batch": 50}}, seeds=[0])],
+    )
     assert found.deviations("mini") == ["batch 50 (paper: 10)"]
 
 

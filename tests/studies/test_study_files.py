@@ -95,15 +95,21 @@ def test_yaml_and_python_say_the_same(tmp_path: Path) -> None:
 
 
 def test_levels_keep_the_type_that_yaml_gives_them(tmp_path: Path) -> None:
-    found = load(tmp_path, "study: types\nbase: {task: {name: retrieval/T1}, model: {name: retrieval-transformer}}\n"
-                           "axes:\n  a:\n    true: {}\n    2.5: {recipe: {clip: 2.5}}\n    no: {recipe: {clip: 3}}\n"
-                           "  recipe.learning_rate: [1e-3, 1]\n")
+    found = load(
+        tmp_path,
+        "study: types\nbase: {task: {name: retrieval/T1}, model: {name: retrieval-transformer}}\n"
+        "axes:\n  a:\n    true: {}\n    2.5: {recipe: {clip: 2.5}}\n    no: {recipe: {clip: 3}}\n"
+        "  recipe.learning_rate: [1e-3, 1]\n",
+    )
     assert [(type(e.levels["a"]), e.levels["learning_rate"]) for e in found.entries("full", [0])] == [
-        (kind, rate) for kind in (bool, float, str) for rate in (0.001, 1)]
+        (kind, rate) for kind in (bool, float, str) for rate in (0.001, 1)
+    ]
 
 
 def test_grids_are_a_union_with_their_own_base(tmp_path: Path) -> None:
-    found = load(tmp_path, """\
+    found = load(
+        tmp_path,
+        """\
 study: union
 seeds: 1
 base: {task: {name: retrieval/T6}, model: {name: retrieval-transformer}}
@@ -114,7 +120,8 @@ scales:
   smoke: {only: {length: 5}}
   mini: {only: {width: 20}}
   full: {}
-""")
+""",
+    )
     assert [dict(e.levels) for e in found.entries("full")] == [{"width": 20}, {"width": 30}, {"width": 40, "length": 5}]
     assert [e.cell.model.heads for e in found.entries("full")] == [1, 1, 2]
     assert [dict(e.levels) for e in found.entries("smoke")] == [dict(e.levels) for e in found.entries("full")]
@@ -132,55 +139,83 @@ def edited(old: str, new: str) -> str:
     return YAML.replace(old, new)
 
 
-@pytest.mark.parametrize(("text", "line", "message"), [
-    (edited("seeds: 3", "sedes: 3"), 4, "unknown key 'sedes'. Did you mean 'seeds'?"),
-    (edited("seeds: 3", "seeds: 0"), 4, "seeds = 0: expected how many"),
-    (edited("seeds: 3", "seeds: [1, 1]"), 4, "expected how many"),
-    (edited("version: 2", "version: two"), 2, "version = 'two': expected a whole number"),
-    (edited("version: 2", "version: 0"), 1, "versions are 1, 2, 3"),
-    (edited("study: order-and-noise", "study: order/noise"), 1, "letters, digits"),
-    (edited("data_seed: 1", "data_seed: true"), 5, "data_seed = True: expected a whole number"),
-    (edited("claims: [retrieval/C5]", "claims: retrieval/C5"), 6, "claims = 'retrieval/C5': expected a list"),
-    (edited("  recipe: {steps: 2000,", "  recepi: {steps: 2000,"), 11, "base: unknown part 'recepi'. Did you mean"),
-    (edited("  task: {name: retrieval/T6, preset", "  task: [name]\n  x: {name: x, preset"), 9, "base: task"),
-    (edited("    both: {model: {positions", "    both: {modle: {positions"), 15, "level 'both': unknown part 'modle'"),
-    (edited("  task.length: [5, 10]", "  tusk.length: [5, 10]"), 16, "path of an option.*Did you mean 'task'"),
-    (edited("  task.length: [5, 10]", "  task.length: [5, 5]"), 16, "5 is given twice"),
-    (edited("  task.length: [5, 10]", "  task.length: [5, null]"), 16, "None is no word or number"),
-    (edited("  task.length: [5, 10]", "  task.length: 5"), 16, "axis 'task.length': expected a list"),
-    (edited("  task.length: [5, 10]", "  task.length: []"), 16, "axis 'length' has no levels"),
-    (edited("  task.length: [5, 10]", "  evaluation.n: [5, 10]"), 16, "axis 'n': the records have a column"),
-    (edited("  recipe.batch: [10, 20]", "  task.batch: [1, 2]\n  recipe.batch: [1, 2]"), 20, "'batch' is given twice"),
-    (edited("[[length, batch]]", "[[length, bacth]]"), 20, "together: unknown axis 'bacth'. Did you mean 'batch'"),
-    (edited("[[length, batch]]", "[length, batch]"), 20, "expected groups of axes"),
-    (edited("{variant: plain, length: 10}", "{variant: plian, length: 10}"), 22, "no level 'plian'. Did you mean 'pl"),
-    (edited("  - {variant: plain, length: 10}", "  - plain"), 21, "without: expected axes and levels"),
-    (edited("minutes: 1.5", "minuts: 1.5"), 26, "unknown key 'minuts'. Did you mean 'minutes'?"),
-    (edited("minutes: 1.5", "minutes: long"), 26, "minutes = 'long': expected a number"),
-    (edited("  smoke: {seeds", "  smok: {seeds"), 26, "unknown key 'smok'. Did you mean 'smoke'"),
-    (edited("only: {variant: plain,", "only: {varant: plain,"), 26, "only: unknown axis 'varant'. Did you mean"),
-    (edited("only: {variant: plain,", "only: {variant: pain,"), 26, "axis 'variant' has no level 'pain'. Did you mean"),
-    (edited("seeds: 3", "seeds: 3\nquestion: twice"), 5, "'question' is given twice, first on line 3"),
-    (edited("seeds: 3", "seeds: 3\nx: ["), 7, "expected ',' or ']'"),
-    (edited("seeds: 3", "seeds: !!python/object/apply:os.getcwd []"), 4, "could not determine a constructor"),
-    (edited("seeds: 3", "? [1, 2]\n: 3"), 4, "a key must be a word"),
-    (YAML + "grids: []\n", 27, "axes, together and without belong into each"),
-    ("version: 1\n", 1, "the study needs a name"),
-])
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (edited("seeds: 3", "sedes: 3"), 4, "unknown key 'sedes'. Did you mean 'seeds'?"),
+        (edited("seeds: 3", "seeds: 0"), 4, "seeds = 0: expected how many"),
+        (edited("seeds: 3", "seeds: [1, 1]"), 4, "expected how many"),
+        (edited("version: 2", "version: two"), 2, "version = 'two': expected a whole number"),
+        (edited("version: 2", "version: 0"), 1, "versions are 1, 2, 3"),
+        (edited("study: order-and-noise", "study: order/noise"), 1, "letters, digits"),
+        (edited("data_seed: 1", "data_seed: true"), 5, "data_seed = True: expected a whole number"),
+        (edited("claims: [retrieval/C5]", "claims: retrieval/C5"), 6, "claims = 'retrieval/C5': expected a list"),
+        (edited("  recipe: {steps: 2000,", "  recepi: {steps: 2000,"), 11, "base: unknown part 'recepi'. Did you mean"),
+        (edited("  task: {name: retrieval/T6, preset", "  task: [name]\n  x: {name: x, preset"), 9, "base: task"),
+        (
+            edited("    both: {model: {positions", "    both: {modle: {positions"),
+            15,
+            "level 'both': unknown part 'modle'",
+        ),
+        (edited("  task.length: [5, 10]", "  tusk.length: [5, 10]"), 16, "path of an option.*Did you mean 'task'"),
+        (edited("  task.length: [5, 10]", "  task.length: [5, 5]"), 16, "5 is given twice"),
+        (edited("  task.length: [5, 10]", "  task.length: [5, null]"), 16, "None is no word or number"),
+        (edited("  task.length: [5, 10]", "  task.length: 5"), 16, "axis 'task.length': expected a list"),
+        (edited("  task.length: [5, 10]", "  task.length: []"), 16, "axis 'length' has no levels"),
+        (edited("  task.length: [5, 10]", "  evaluation.n: [5, 10]"), 16, "axis 'n': the records have a column"),
+        (
+            edited("  recipe.batch: [10, 20]", "  task.batch: [1, 2]\n  recipe.batch: [1, 2]"),
+            20,
+            "'batch' is given twice",
+        ),
+        (edited("[[length, batch]]", "[[length, bacth]]"), 20, "together: unknown axis 'bacth'. Did you mean 'batch'"),
+        (edited("[[length, batch]]", "[length, batch]"), 20, "expected groups of axes"),
+        (
+            edited("{variant: plain, length: 10}", "{variant: plian, length: 10}"),
+            22,
+            "no level 'plian'. Did you mean 'pl",
+        ),
+        (edited("  - {variant: plain, length: 10}", "  - plain"), 21, "without: expected axes and levels"),
+        (edited("minutes: 1.5", "minuts: 1.5"), 26, "unknown key 'minuts'. Did you mean 'minutes'?"),
+        (edited("minutes: 1.5", "minutes: long"), 26, "minutes = 'long': expected a number"),
+        (edited("  smoke: {seeds", "  smok: {seeds"), 26, "unknown key 'smok'. Did you mean 'smoke'"),
+        (edited("only: {variant: plain,", "only: {varant: plain,"), 26, "only: unknown axis 'varant'. Did you mean"),
+        (
+            edited("only: {variant: plain,", "only: {variant: pain,"),
+            26,
+            "axis 'variant' has no level 'pain'. Did you mean",
+        ),
+        (edited("seeds: 3", "seeds: 3\nquestion: twice"), 5, "'question' is given twice, first on line 3"),
+        (edited("seeds: 3", "seeds: 3\nx: ["), 7, "expected ',' or ']'"),
+        (edited("seeds: 3", "seeds: !!python/object/apply:os.getcwd []"), 4, "could not determine a constructor"),
+        (edited("seeds: 3", "? [1, 2]\n: 3"), 4, "a key must be a word"),
+        (YAML + "grids: []\n", 27, "axes, together and without belong into each"),
+        ("version: 1\n", 1, "the study needs a name"),
+    ],
+)
 def test_what_is_wrong_in_a_file_is_answered_with_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(str(tmp_path / 'my.yaml'))}, line {line}: .*{message}"):
         load(tmp_path, text)
 
 
-@pytest.mark.parametrize(("text", "line", "message"), [
-    (edited("    plain: {model: {positions: none}}", "    plain:\n      model:\n        positons: none"), 16,
-     "axis 'variant', level 'plain': model retrieval-transformer: unknown option 'positons'. Did you mean 'pos"),
-    (edited("steps: 4000", "steps: -4"), 15, "axis 'variant', level 'both': recipe .*steps = -4"),
-    (edited("learning_rate: 1e-3", "learning_rate: fast"), 11, "base: recipe .*learning_rate = 'fast'"),
-    (edited("base: {recipe: {steps: 100}}", "base: {recipe: {stpes: 100}}"), 26, "base: recipe .* option 'stpes'"),
-    (edited("  task: [retrieval/T1, retrieval/T6]", "  task: [retrieval/T1, retrieval/T0]"), 17,
-     "axis 'task', level 'retrieval/T0': unknown task 'retrieval/T0'"),
-])
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (
+            edited("    plain: {model: {positions: none}}", "    plain:\n      model:\n        positons: none"),
+            16,
+            "axis 'variant', level 'plain': model retrieval-transformer: unknown option 'positons'. Did you mean 'pos",
+        ),
+        (edited("steps: 4000", "steps: -4"), 15, "axis 'variant', level 'both': recipe .*steps = -4"),
+        (edited("learning_rate: 1e-3", "learning_rate: fast"), 11, "base: recipe .*learning_rate = 'fast'"),
+        (edited("base: {recipe: {steps: 100}}", "base: {recipe: {stpes: 100}}"), 26, "base: recipe .* option 'stpes'"),
+        (
+            edited("  task: [retrieval/T1, retrieval/T6]", "  task: [retrieval/T1, retrieval/T0]"),
+            17,
+            "axis 'task', level 'retrieval/T0': unknown task 'retrieval/T0'",
+        ),
+    ],
+)
 def test_a_wrong_option_is_answered_with_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
     found = load(tmp_path, text)
     with pytest.raises(UsageError, match=f"^{re.escape(str(tmp_path / 'my.yaml'))}, line {line}: {message}"):
@@ -188,24 +223,30 @@ def test_a_wrong_option_is_answered_with_its_line(tmp_path: Path, text: str, lin
             found.entries(scale)
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (b"- a\n- b\n", "expected a mapping"),
-    (b"", "expected a mapping"),
-    (b"study: \xff\n", "is not UTF-8 text"),
-    (b"study: \x00\n", "is not YAML"),
-])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"- a\n- b\n", "expected a mapping"),
+        (b"", "expected a mapping"),
+        (b"study: \xff\n", "is not UTF-8 text"),
+        (b"study: \x00\n", "is not YAML"),
+    ],
+)
 def test_a_file_that_is_no_study_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "my.yaml").write_bytes(content)
     with pytest.raises(UsageError, match=message):
         study(str(tmp_path / "my.yaml"))
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("study = 5", "must define study = Study.*got int"),
-    ("other = 5", "got NoneType"),
-    ("raise KeyError('x')", "could not be executed: KeyError: 'x'"),
-    ("study = (", "could not be executed: SyntaxError"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("study = 5", "must define study = Study.*got int"),
+        ("other = 5", "got NoneType"),
+        ("raise KeyError('x')", "could not be executed: KeyError: 'x'"),
+        ("study = (", "could not be executed: SyntaxError"),
+    ],
+)
 def test_python_that_gives_no_study_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         load(tmp_path, text, "my.py")
@@ -224,7 +265,9 @@ def test_the_studies_of_the_documentation_expand(tmp_path: Path) -> None:
     assert {scale: len(one.entries(scale)) for scale in one.scales} == {"smoke": 2, "full": 20}
     assert {scale: len(other.entries(scale)) for scale in other.scales} == {"smoke": 3, "full": 15}
     (complaint,) = re.findall(r"^error: my_study.yaml, line 12: (.*)$", text, re.MULTILINE)
-    wrong = "study: a\n" + "\n" * 6 + "base: {task: {name: retrieval/T6}, model: {name: retrieval-transformer}}\n" \
-            "axes:\n  variant:\n    plain:\n      {model: {positons: none}}\n"
+    wrong = (
+        "study: a\n" + "\n" * 6 + "base: {task: {name: retrieval/T6}, model: {name: retrieval-transformer}}\n"
+        "axes:\n  variant:\n    plain:\n      {model: {positons: none}}\n"
+    )
     with pytest.raises(UsageError, match=re.escape(f", line 12: {complaint}")):
         load(tmp_path, wrong).entries("full")

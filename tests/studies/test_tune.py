@@ -27,15 +27,19 @@ from unseen.studies.tune import RUNGS, Tuned, contenders, performance, tune
 from unseen.studies.tune_space import Range, check, optuna_study, parse, propose, recipe_of, size, standard
 
 INLINE = Settings(executor="inline", progress="none", keep="none")
-SMALL = {"task": {"rules": 2}, "model": {"width": 8},
-         "recipe": {"steps": 64, "validate_every": 4, "validation_examples": 100, "batch": 16, "clip": None},
-         "evaluation": {"examples": 200}}
+SMALL = {
+    "task": {"rules": 2},
+    "model": {"width": 8},
+    "recipe": {"steps": 64, "validate_every": 4, "validation_examples": 100, "batch": 16, "clip": None},
+    "evaluation": {"examples": 200},
+}
 SPACE = {"learning_rate": (1e-4, 1e-3, 1e-2, 1e-1), "cosine": (False, True)}
 
 
 def two() -> list[Entry]:
-    return contenders("rules/mlp", ["rules-mlp"], vary={"model.gating": ["none", "truth"]}, recipe="quick",
-                      settings=SMALL)
+    return contenders(
+        "rules/mlp", ["rules-mlp"], vary={"model.gating": ["none", "truth"]}, recipe="quick", settings=SMALL
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +51,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tuned, Path]:
 def test_the_grid_is_that_of_the_specification() -> None:
     space = standard(100_000)
     every = propose(space, 80, [], 0)
-    assert len(every) == 80 and {tuple(c.values()) for c in every} == set(product(
-        (3e-5, 1e-4, 3e-4, 1e-3, 3e-3), (0, 1000), (False, True), (64, 256), (0.0, 1e-4)))
+    assert len(every) == 80 and {tuple(c.values()) for c in every} == set(
+        product((3e-5, 1e-4, 3e-4, 1e-3, 3e-3), (0, 1000), (False, True), (64, 256), (0.0, 1e-4))
+    )
     part = propose(space, 16, [], 0)
     assert len(part) == 16 and all(c in every for c in part) and part == propose(space, 16, [], 3)
     assert len({c["learning_rate"] for c in part}) > 2
@@ -61,8 +66,9 @@ def test_halving_is_done_by_the_rule_with_the_same_budget_for_all(found: tuple[T
         curves, cells = store.curves(), store.cells().set_index("cell")
     assert set(curves.scale) == {*RUNGS, "untuned", "tuned"}
     for gating in ("none", "truth"):
-        mine = curves[(curves.gating == gating) & (curves.condition == "iid") & (curves.metric == "accuracy")
-                      & (curves.step > 0)]
+        mine = curves[
+            (curves.gating == gating) & (curves.condition == "iid") & (curves.metric == "accuracy") & (curves.step > 0)
+        ]
         known: set[tuple[object, object]] | None = None
         for rung, (trials, steps, goes_on) in {"rung 1": (8, 4, 2), "rung 2": (2, 16, 1), "rung 3": (1, 64, 1)}.items():
             rows = mine[mine.scale == rung]
@@ -74,8 +80,9 @@ def test_halving_is_done_by_the_rule_with_the_same_budget_for_all(found: tuple[T
             for place, score in best.items():
                 assert said.score[place] == pytest.approx(score)
             known = {place for place, kept in said.kept.items() if kept}
-            assert len(known) == goes_on and min(best[list(known)]) >= max(best[[p for p in best.index
-                                                                               if p not in known]], default=-1)
+            assert len(known) == goes_on and min(best[list(known)]) >= max(
+                best[[p for p in best.index if p not in known]], default=-1
+            )
 
 
 def test_reported_runs_share_nothing_with_tuning(found: tuple[Tuned, Path]) -> None:
@@ -101,23 +108,29 @@ def test_a_trial_of_a_higher_rung_does_the_same_steps(found: tuple[Tuned, Path])
     assert len(shared) > 4 and low[shared].tolist() == high[shared].tolist()
 
 
-def test_resumed_it_comes_to_the_same_choice_without_training(found: tuple[Tuned, Path],
-                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resumed_it_comes_to_the_same_choice_without_training(
+    found: tuple[Tuned, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("unseen.studies.run.Rates.measure", lambda *a, **k: pytest.fail("something is trained"))
     assert tune(two(), found[1], space=SPACE, tasks=2, seeds=range(2), settings=INLINE) == found[0]
     with pytest.raises(UsageError, match="holds other work"):
         tune(two(), found[1], space={"learning_rate": (1e-4, 1e-3)}, tasks=2, seeds=range(2), settings=INLINE)
 
 
-def test_one_that_diverged_is_the_worst_and_a_loss_is_negated(found: tuple[Tuned, Path],
-                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_diverged_is_the_worst_and_a_loss_is_negated(
+    found: tuple[Tuned, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Held:
         def __init__(self, status: str, rows: Sequence[tuple[object, ...]]) -> None:
             self.status, self.rows = (lambda cells: dict.fromkeys(cells, status)), (lambda table, cell: rows)
 
     cell = two()[0].cell
-    losses = [("", 0, "iid", "loss", 0.1), ("", 4, "iid", "loss", 0.5), ("", 8, "iid", "loss", 0.4),
-              ("", 8, "train", "loss", 0.0)]
+    losses = [
+        ("", 0, "iid", "loss", 0.1),
+        ("", 4, "iid", "loss", 0.5),
+        ("", 8, "iid", "loss", 0.4),
+        ("", 8, "train", "loss", 0.0),
+    ]
     assert performance(Held("finished", losses), cell) == -0.4  # type: ignore[arg-type]
     assert performance(Held("finished", [*losses, ("", 4, "iid", "accuracy", 0.7)]), cell) == 0.7  # type: ignore[arg-type]
     assert performance(Held("diverged", losses), cell) == -math.inf  # type: ignore[arg-type]
@@ -125,11 +138,16 @@ def test_one_that_diverged_is_the_worst_and_a_loss_is_negated(found: tuple[Tuned
 
 def test_wrong_use_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     out = tmp_path / "r"
-    for wrong, said in [({"budget": 9}, "at most the 8"), ({"tasks": 0}, "positive number of tuning tasks"),
-                        ({"seeds": [0, 1000]}, "those from 1000 on are for tuning"),
-                        ({"space": {"stepz": (1,)}}, "unknown option 'stepz'"),
-                        ({"space": {"cosine": (1,)}}, "true or false"), ({"space": {}}, "nothing is tuned"),
-                        ({"space": {"batch": (0, 64)}}, "batch"), ({"space": {"clip": Range(1.0, 0.5)}}, "smaller")]:
+    for wrong, said in [
+        ({"budget": 9}, "at most the 8"),
+        ({"tasks": 0}, "positive number of tuning tasks"),
+        ({"seeds": [0, 1000]}, "those from 1000 on are for tuning"),
+        ({"space": {"stepz": (1,)}}, "unknown option 'stepz'"),
+        ({"space": {"cosine": (1,)}}, "true or false"),
+        ({"space": {}}, "nothing is tuned"),
+        ({"space": {"batch": (0, 64)}}, "batch"),
+        ({"space": {"clip": Range(1.0, 0.5)}}, "smaller"),
+    ]:
         with pytest.raises(UsageError, match=said):
             tune(two(), out, **{"space": SPACE, "settings": INLINE, **wrong})  # type: ignore[arg-type]
     unequal = contenders("rules/mlp", ["rules-mlp"], vary={"recipe.steps": [10, 20]}, settings={"task": {"rules": 2}})
@@ -187,7 +205,13 @@ def test_a_search_is_run_in_rounds_that_the_store_remembers(tmp_path: Path, monk
     assert [t.rung for t in one.trials] == ["rung 1"] * 5 + ["rung 2"] * 2 + ["rung 3"]
     with Store.read(tmp_path / "r") as store:
         assert store.entries().groupby("scale").size().to_dict() == {
-            "rung 1.1": 3, "rung 1.2": 2, "rung 2": 2, "rung 3": 1, "tuned": 1, "untuned": 1}
+            "rung 1.1": 3,
+            "rung 1.2": 2,
+            "rung 2": 2,
+            "rung 3": 1,
+            "tuned": 1,
+            "untuned": 1,
+        }
     # Another release of Optuna would propose others: what was begun is gone on with.
     monkeypatch.setattr(tuning, "propose", lambda *a: pytest.fail("proposed again"))
     assert tune(entries, tmp_path / "r", space=space, budget=5, seeds=[0], settings=INLINE) == one
@@ -238,10 +262,35 @@ def test_decay_is_that_of_torch_and_the_default_changes_no_id() -> None:
 
 
 def test_the_command_prints_tuned_and_untuned_side_by_side(tmp_path: Path) -> None:
-    command = ["tune", "rules/mlp", "rules-mlp", "--vary", "gating=none,truth", "--recipe", "quick", "--steps", "32",
-               "--search", "learning_rate=0.0001,0.01", "--seeds", "1", "--executor", "inline", "--out",
-               str(tmp_path / "r"), "--set", "rules=2", "--set", "width=8", "--set", "validate_every=2",
-               "--set", "validation_examples=50", "--set", "recipe.batch=8"]
+    command = [
+        "tune",
+        "rules/mlp",
+        "rules-mlp",
+        "--vary",
+        "gating=none,truth",
+        "--recipe",
+        "quick",
+        "--steps",
+        "32",
+        "--search",
+        "learning_rate=0.0001,0.01",
+        "--seeds",
+        "1",
+        "--executor",
+        "inline",
+        "--out",
+        str(tmp_path / "r"),
+        "--set",
+        "rules=2",
+        "--set",
+        "width=8",
+        "--set",
+        "validate_every=2",
+        "--set",
+        "validation_examples=50",
+        "--set",
+        "recipe.batch=8",
+    ]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert "rules-mlp none: tuned to quick" in done.output and "iid accuracy: untuned" in done.output

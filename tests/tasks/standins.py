@@ -59,8 +59,7 @@ class Clean(Task):
         rows = np.arange(self.block)
         bits[rows, -1, (query + 1) % self.width] = bits[rows, 0, query] ^ label
         half = np.where(query < self.width // 2, "low", "upper")
-        return Examples({"bits": bits, "query": query}, label[:, None].astype(np.uint8),
-                        {"query": query, "half": half})
+        return Examples({"bits": bits, "query": query}, label[:, None].astype(np.uint8), {"query": query, "half": half})
 
     def solve(self, examples: Examples) -> Array:
         answers = []
@@ -290,8 +289,11 @@ class Shortcuts(Clean):
         def always_yes(examples: Examples) -> Array:
             return np.ones(len(examples), np.uint8)
 
-        return [Shortcut("yes", always_yes), Shortcut("yes allowed", always_yes, 0.5),
-                Shortcut("right", lambda examples: examples.targets, 0.9)]
+        return [
+            Shortcut("yes", always_yes),
+            Shortcut("yes allowed", always_yes, 0.5),
+            Shortcut("right", lambda examples: examples.targets, 0.9),
+        ]
 
 
 # Other forms of spec

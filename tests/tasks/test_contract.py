@@ -22,10 +22,17 @@ from unseen.tasks.verify.purity import impurities
 
 N = 300
 
-NAMES = [f"{entry.name} {preset}".strip() for entry in TASKS if entry.target.startswith("unseen.")
-         for preset in get_args(getattr(TASKS.load(entry.name).model_fields.get("preset"), "annotation", None)) or [""]]
-STANDINS: dict[str, Task] = {"standin/clean": standins.Clean(), "standin/tagging": standins.Tagging(),
-                             "standin/finite": standins.Clean(evaluation_size=40)}
+NAMES = [
+    f"{entry.name} {preset}".strip()
+    for entry in TASKS
+    if entry.target.startswith("unseen.")
+    for preset in get_args(getattr(TASKS.load(entry.name).model_fields.get("preset"), "annotation", None)) or [""]
+]
+STANDINS: dict[str, Task] = {
+    "standin/clean": standins.Clean(),
+    "standin/tagging": standins.Tagging(),
+    "standin/finite": standins.Clean(evaluation_size=40),
+}
 
 
 @pytest.fixture(params=[*NAMES, *STANDINS], scope="module")
@@ -85,8 +92,11 @@ def test_examples_depend_on_nothing_but_their_name(task: Task) -> None:
 
 
 def test_data_seeds_and_conditions_have_streams_of_their_own(task: Task) -> None:
-    prints = [fingerprint(task.sample(condition, 16, data_seed=seed))
-              for condition in task.conditions for seed in (0, 1, "validation", "test")]
+    prints = [
+        fingerprint(task.sample(condition, 16, data_seed=seed))
+        for condition in task.conditions
+        for seed in (0, 1, "validation", "test")
+    ]
     assert len(set(prints)) == len(prints)
 
 
@@ -154,7 +164,9 @@ def test_shortcuts_artefacts_and_ceilings_work_on_every_condition(task: Task) ->
 
 
 def test_tasks_never_import_torch() -> None:
-    code = ("import sys\nfrom unseen.tasks import TASKS, task\nimport unseen.tasks.verify\n"
-            "for entry in TASKS: task(entry.name).sample('train', 1)\n"
-            "sys.exit('torch' in sys.modules)")
+    code = (
+        "import sys\nfrom unseen.tasks import TASKS, task\nimport unseen.tasks.verify\n"
+        "for entry in TASKS: task(entry.name).sample('train', 1)\n"
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -32,8 +32,19 @@ def test_clean_task_passes_every_check_on_every_condition() -> None:
     report = verify(standins.Clean(), 20_000, on_check=seen.append)
     assert failures(report) == {} and report.passed
     assert seen == list(report)
-    alone = {"spec", "solver", "purity", "streams", "duplicates", "labels", "process",
-             "majority", "input-blind", "single-feature", "bag-of-tokens"}
+    alone = {
+        "spec",
+        "solver",
+        "purity",
+        "streams",
+        "duplicates",
+        "labels",
+        "process",
+        "majority",
+        "input-blind",
+        "single-feature",
+        "bag-of-tokens",
+    }
     for condition in EVERYWHERE:
         names = [check.name for check in report if check.condition == condition]
         assert set(names) == (alone if condition == "train" else alone | {"unseen", "overlap"})
@@ -74,14 +85,17 @@ def test_state_between_calls_is_found_in_this_and_in_another_process() -> None:
     assert failures(verify(standins.Stateful(), 2_000)).keys() >= {"purity", "process"}
 
 
-@pytest.mark.parametrize(("fault", "words"), [
-    ("dtype", "input 'bits' is float32"),
-    ("range", "input 'query' has values outside 0 … 7"),
-    ("missing", "input 'query' is missing"),
-    ("extra", "input 'hint' is not in the spec"),
-    ("target", "the target has shape (200,), expected (200, 1)"),
-    ("factor", "factor 'query' is no array"),
-])
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("dtype", "input 'bits' is float32"),
+        ("range", "input 'query' has values outside 0 … 7"),
+        ("missing", "input 'query' is missing"),
+        ("extra", "input 'hint' is not in the spec"),
+        ("target", "the target has shape (200,), expected (200, 1)"),
+        ("factor", "factor 'query' is no array"),
+    ],
+)
 def test_wrong_form_fails_the_spec_check_and_stops_there(fault: str, words: str) -> None:
     report = verify(standins.WrongForm(fault=fault), 200)
     assert [(check.name, check.condition) for check in report] == [("spec", c) for c in standins.Clean().conditions]
@@ -89,13 +103,16 @@ def test_wrong_form_fails_the_spec_check_and_stops_there(fault: str, words: str)
     assert words in report[0].detail
 
 
-@pytest.mark.parametrize(("part", "expected"), [
-    ("generate iid", {"sample": {"iid"}}),
-    ("generate train", {"sample": {"train"}}),
-    ("solve", {"solver": EVERYWHERE}),
-    ("shortcuts", {"shortcuts": EVERYWHERE}),
-    ("ceilings", {"baselines": EVERYWHERE}),
-])
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("generate iid", {"sample": {"iid"}}),
+        ("generate train", {"sample": {"train"}}),
+        ("solve", {"solver": EVERYWHERE}),
+        ("shortcuts", {"shortcuts": EVERYWHERE}),
+        ("ceilings", {"baselines": EVERYWHERE}),
+    ],
+)
 def test_crash_is_a_failed_row_with_its_message(part: str, expected: dict[str, set[str]]) -> None:
     report = verify(standins.Crashing(part=part), 500)
     assert failures(report) == expected

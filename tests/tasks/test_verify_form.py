@@ -16,8 +16,13 @@ from unseen.tasks.verify.purity import elsewhere, impurities, reach
 
 SPEC = Spec(
     (Stream("tokens", 5), Stream("others", 2)),
-    (Field("bits", "bits", 3, "tokens"), Field("kind", "category", 4, "tokens"), Field("real", "mask", 1, "tokens"),
-     Field("x", "real", 2, "others"), Field("q", "category", 6)),
+    (
+        Field("bits", "bits", 3, "tokens"),
+        Field("kind", "category", 4, "tokens"),
+        Field("real", "mask", 1, "tokens"),
+        Field("x", "real", 2, "others"),
+        Field("q", "category", 6),
+    ),
     Target("category", 7, "tokens"),
 )
 
@@ -38,21 +43,28 @@ def test_examples_of_the_right_form_fit() -> None:
     assert misfits(SPEC, fitting()[:0]) == []
 
 
-@pytest.mark.parametrize(("name", "values", "words"), [
-    ("bits", np.ones((8, 4, 3), np.float32), "input 'bits' is float32; bits needs a NumPy dtype of kind b or i or u"),
-    ("bits", np.full((8, 4, 3), 2), "input 'bits' has values outside 0 … 1"),
-    ("bits", np.ones((8, 4, 2), np.uint8), "input 'bits' has shape (8, 4, 2), expected (8, 4, 3)"),
-    ("kind", np.full((8, 3), 3), "input 'kind' has shape (8, 3), expected (8, 4)"),
-    ("kind", np.full((8, 4, 1), 3), "input 'kind' has shape (8, 4, 1), expected (8, 4)"),
-    ("kind", np.full((8, 4), -1), "input 'kind' has values outside 0 … 3"),
-    ("kind", np.full((8, 4), 4), "input 'kind' has values outside 0 … 3"),
-    ("kind", np.full((8, 4), True), "input 'kind' is bool; category needs a NumPy dtype of kind i or u"),
-    ("real", np.ones((8, 4), np.uint8), "input 'real' is uint8; mask needs a NumPy dtype of kind b"),
-    ("x", np.zeros((8, 2, 2), np.int64), "input 'x' is int64; real needs a NumPy dtype of kind f"),
-    ("x", np.full((8, 2, 2), np.nan), "input 'x' has values that are not finite"),
-    ("q", np.zeros(7, np.int64), "input 'q' has shape (7,), expected (8,)"),
-    ("q", [0] * 8, "input 'q' is of type list; category needs a NumPy dtype of kind i or u"),
-])
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        (
+            "bits",
+            np.ones((8, 4, 3), np.float32),
+            "input 'bits' is float32; bits needs a NumPy dtype of kind b or i or u",
+        ),
+        ("bits", np.full((8, 4, 3), 2), "input 'bits' has values outside 0 … 1"),
+        ("bits", np.ones((8, 4, 2), np.uint8), "input 'bits' has shape (8, 4, 2), expected (8, 4, 3)"),
+        ("kind", np.full((8, 3), 3), "input 'kind' has shape (8, 3), expected (8, 4)"),
+        ("kind", np.full((8, 4, 1), 3), "input 'kind' has shape (8, 4, 1), expected (8, 4)"),
+        ("kind", np.full((8, 4), -1), "input 'kind' has values outside 0 … 3"),
+        ("kind", np.full((8, 4), 4), "input 'kind' has values outside 0 … 3"),
+        ("kind", np.full((8, 4), True), "input 'kind' is bool; category needs a NumPy dtype of kind i or u"),
+        ("real", np.ones((8, 4), np.uint8), "input 'real' is uint8; mask needs a NumPy dtype of kind b"),
+        ("x", np.zeros((8, 2, 2), np.int64), "input 'x' is int64; real needs a NumPy dtype of kind f"),
+        ("x", np.full((8, 2, 2), np.nan), "input 'x' has values that are not finite"),
+        ("q", np.zeros(7, np.int64), "input 'q' has shape (7,), expected (8,)"),
+        ("q", [0] * 8, "input 'q' is of type list; category needs a NumPy dtype of kind i or u"),
+    ],
+)
 def test_one_wrong_input_is_named(name: str, values: np.ndarray, words: str) -> None:
     examples = fitting()
     assert misfits(SPEC, replace(examples, inputs={**examples.inputs, name: values})) == [words]
@@ -61,12 +73,15 @@ def test_one_wrong_input_is_named(name: str, values: np.ndarray, words: str) -> 
 def test_wrong_targets_and_factors_are_named() -> None:
     examples = fitting()
     assert misfits(SPEC, replace(examples, targets=np.full((8, 3), 6))) == [
-        "the target has shape (8, 3), expected (8, 4)"]
+        "the target has shape (8, 3), expected (8, 4)"
+    ]
     assert misfits(SPEC, replace(examples, targets=np.full((8, 4), 7))) == ["the target has values outside 0 … 6"]
     assert misfits(SPEC, replace(examples, factors={"rule": np.zeros(3)})) == [
-        "factor 'rule' has shape (3,), expected 8 along the first axis"]
+        "factor 'rule' has shape (3,), expected 8 along the first axis"
+    ]
     assert misfits(SPEC, replace(examples, factors={"rule": ["a"] * 8})) == [
-        "factor 'rule' is no array of numbers, booleans or text"]
+        "factor 'rule' is no array of numbers, booleans or text"
+    ]
 
 
 def test_fingerprint_is_fixed_and_sees_every_change() -> None:
@@ -107,8 +122,10 @@ def test_reach_stays_inside_a_small_set_and_goes_past_two_blocks_otherwise() -> 
 def test_another_process_draws_the_same_and_reports_its_errors() -> None:
     task = standins.Crashing(part="generate iid", evaluation_size=7)
     there = elsewhere(task, {"train": 50, "iid": 7})
-    assert there == {"train": fingerprint(task.sample("train", 50)),
-                     "iid": "ZeroDivisionError: planted in generate iid"}
+    assert there == {
+        "train": fingerprint(task.sample("train", 50)),
+        "iid": "ZeroDivisionError: planted in generate iid",
+    }
 
 
 def test_process_that_cannot_rebuild_the_task_is_an_error() -> None:

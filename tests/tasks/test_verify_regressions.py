@@ -47,8 +47,11 @@ def test_means_of_combinations_and_answers_along_a_stream() -> None:
     given = draws.integers(3, N)
     tokens = draws.normal((N, 4, 2), np.float32)
     noise = draws.normal((N, 4, 1))
-    spec = Spec((Stream("tokens", 4),), (Field("x", "real", 2, "tokens"), Field("q", "category", 3)),
-                Target("real", 1, "tokens"))
+    spec = Spec(
+        (Stream("tokens", 4),),
+        (Field("x", "real", 2, "tokens"), Field("q", "category", 3)),
+        Target("real", 1, "tokens"),
+    )
     levels = np.array([-1.0, 0.0, 1.0])[given][:, None, None]
     found = scores(spec, {"x": tokens, "q": given}, levels + noise)
     assert found["input-blind"].accuracy == pytest.approx((2 / 3) / (2 / 3 + 1), abs=0.04)

@@ -59,8 +59,12 @@ def compare(now: Figures, before: Figures) -> Comparison:
     changed = [one for one in both if one.beyond_noise]
     order = {"worse": 0, "better": 1, "other": 2}
     changed.sort(key=lambda one: (order[one.word], -max(one.ratio, 1 / one.ratio if one.ratio else 0.0)))
-    return Comparison(tuple(changed), len(both) - len(changed), tuple(key for key in then if key not in here),
-                      tuple(key for key in here if key not in then))
+    return Comparison(
+        tuple(changed),
+        len(both) - len(changed),
+        tuple(key for key in then if key not in here),
+        tuple(key for key in here if key not in then),
+    )
 
 
 def _keyed(figures: Figures) -> dict[Key, Row]:

@@ -20,11 +20,31 @@ from torch.utils.flop_counter import flop_registry
 from unseen.benchmarks.machine import Limits
 
 _ATEN = torch.ops.aten
-_FUNCTIONS = {_ATEN.exp, _ATEN.exp_, _ATEN.tanh, _ATEN.tanh_, _ATEN.log, _ATEN.log1p, _ATEN.erf, _ATEN.sigmoid,
-              _ATEN.gelu, _ATEN.gelu_backward, _ATEN._softmax, _ATEN._log_softmax}
+_FUNCTIONS = {
+    _ATEN.exp,
+    _ATEN.exp_,
+    _ATEN.tanh,
+    _ATEN.tanh_,
+    _ATEN.log,
+    _ATEN.log1p,
+    _ATEN.erf,
+    _ATEN.sigmoid,
+    _ATEN.gelu,
+    _ATEN.gelu_backward,
+    _ATEN._softmax,
+    _ATEN._log_softmax,
+}
 """Operations that work out a function for each element of what they give."""
-_FREE = {_ATEN.empty, _ATEN.empty_like, _ATEN.empty_strided, _ATEN.new_empty, _ATEN.new_empty_strided,
-         _ATEN._unsafe_view, _ATEN.detach_, _ATEN._local_scalar_dense}
+_FREE = {
+    _ATEN.empty,
+    _ATEN.empty_like,
+    _ATEN.empty_strided,
+    _ATEN.new_empty,
+    _ATEN.new_empty_strided,
+    _ATEN._unsafe_view,
+    _ATEN.detach_,
+    _ATEN._local_scalar_dense,
+}
 """Operations that touch no element, besides views."""
 
 
@@ -82,9 +102,11 @@ class Work:
         spent: Counter[str] = Counter()
         for one, times in Counter(self.operations).items():
             moved = members * (one.read + one.written)
-            parts = {"products": members * one.products / limits.products,
-                     "functions": members * one.functions / limits.functions,
-                     "memory": moved / limits.bandwidth(moved)}
+            parts = {
+                "products": members * one.products / limits.products,
+                "functions": members * one.functions / limits.functions,
+                "memory": moved / limits.bandwidth(moved),
+            }
             longest = max(parts, key=parts.__getitem__)
             spent[longest] += times * parts[longest]  # type: ignore[assignment]
         return Bound(**spent)
@@ -114,10 +136,14 @@ class _Noting(TorchDispatchMode):
             formula = _FORMULAS.get(kind)
             changed = list(_changed(func, args, kwargs))
             fresh = [one for one in _tensors(out) if not any(one is other for other in changed)]
-            self.operations.append(Operation(
-                products=formula(*args, **kwargs, out_val=out) if formula else 0,
-                functions=sum(one.numel() for one in fresh + changed) if kind in _FUNCTIONS else 0,
-                read=sum(map(_bytes, _tensors((args, kwargs)))), written=sum(map(_bytes, fresh + changed))))
+            self.operations.append(
+                Operation(
+                    products=formula(*args, **kwargs, out_val=out) if formula else 0,
+                    functions=sum(one.numel() for one in fresh + changed) if kind in _FUNCTIONS else 0,
+                    read=sum(map(_bytes, _tensors((args, kwargs)))),
+                    written=sum(map(_bytes, fresh + changed)),
+                )
+            )
         return out
 
 
@@ -145,5 +171,8 @@ def _added_in_place(total: Tensor, left: Tensor, right: Tensor, **options: objec
     return 2 * left.numel() * right.shape[-1]
 
 
-_FORMULAS: dict[Any, Callable[..., int]] = {**flop_registry, _ATEN.baddbmm_: _added_in_place,
-                                            _ATEN.addmm_: _added_in_place}
+_FORMULAS: dict[Any, Callable[..., int]] = {
+    **flop_registry,
+    _ATEN.baddbmm_: _added_in_place,
+    _ATEN.addmm_: _added_in_place,
+}

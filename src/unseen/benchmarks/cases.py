@@ -67,29 +67,53 @@ class Case:
     def trainer(self, members: int) -> Trainer:
         """A stack of this case, each member with data of its own."""
         made, used, chosen = self.make_task(), self.make_recipe(), options(self.model, **self.options)
-        return Trainer(Job(made, lambda seed: build(chosen, made.spec, seed),
-                           tuple(Member(str(seed), seed, seed, used) for seed in range(members))))
+        return Trainer(
+            Job(
+                made,
+                lambda seed: build(chosen, made.spec, seed),
+                tuple(Member(str(seed), seed, seed, used) for seed in range(members)),
+            )
+        )
 
 
 def _retrieval() -> list[Case]:
     case = partial(Case, task="retrieval/T6", recipe="retrieval-paper", setting={"length": 10, "train_size": 20_000})
-    return [*(case("retrieval-transformer", batch=batch, sizes=TARGETED, quick=batch == 10, takes=("sequence", "query"),
-                   published={"published loop": PlainTransformer}) for batch in (10, 30, 100)),
-            case("retrieval-lstm", batch=10)]
+    return [
+        *(
+            case(
+                "retrieval-transformer",
+                batch=batch,
+                sizes=TARGETED,
+                quick=batch == 10,
+                takes=("sequence", "query"),
+                published={"published loop": PlainTransformer},
+            )
+            for batch in (10, 30, 100)
+        ),
+        case("retrieval-lstm", batch=10),
+    ]
 
 
 def _backbones() -> list[Case]:
-    return [Case(name, "retrieval/T6", "quick", 100, setting={"length": 10, "train_size": 20_000})
-            for name in BACKBONES]
+    return [
+        Case(name, "retrieval/T6", "quick", 100, setting={"length": 10, "train_size": 20_000}) for name in BACKBONES
+    ]
 
 
 _PLAIN_RULES: dict[str, Callable[..., nn.Module]] = {
-    "mlp": plain_rules.PlainMLP, "mha": plain_rules.PlainMHA, "rnn": plain_rules.PlainRNN}
+    "mlp": plain_rules.PlainMLP,
+    "mha": plain_rules.PlainMHA,
+    "rnn": plain_rules.PlainRNN,
+}
 
 
 def _rules() -> list[Case]:
-    grid = [*(("mlp", 32, count) for count in (2, 8, 32)),
-            *((kind, 32, count) for kind in ("mha", "rnn") for count in (8, 32)), ("mlp", 128, 8), ("rnn", 128, 8)]
+    grid = [
+        *(("mlp", 32, count) for count in (2, 8, 32)),
+        *((kind, 32, count) for kind in ("mha", "rnn") for count in (8, 32)),
+        ("mlp", 128, 8),
+        ("rnn", 128, 8),
+    ]
     return [rules_case(kind, width, count, gating) for kind, width, count in grid for gating in ("none", "joint")]
 
 
@@ -99,16 +123,26 @@ def rules_case(kind: str, width: int, count: int, gating: str) -> Case:
     published: dict[str, Callable[[], nn.Module]] = {"published loop": plain}
     if kind == "mlp" and gating == "joint":
         published["rewritten loop"] = partial(plain, rewritten=True)
-    return Case(f"rules-{kind}", f"rules/{kind}", f"rules-{kind}-paper", 256, TARGETED if kind == "mlp" else SIZES,
-                {"gating": gating, "width": width}, {"rules": count}, published=published,
-                quick=(kind, width, count) == ("mlp", 32, 2))
+    return Case(
+        f"rules-{kind}",
+        f"rules/{kind}",
+        f"rules-{kind}-paper",
+        256,
+        TARGETED if kind == "mlp" else SIZES,
+        {"gating": gating, "width": width},
+        {"rules": count},
+        published=published,
+        quick=(kind, width, count) == ("mlp", 32, 2),
+    )
 
 
 def _ctl() -> list[Case]:
     """Chains of five functions, the longest that are trained, so that every step is the same work."""
     setting = {"min_length": 5, "max_length": 5, "train_size": 8_192}
-    return [Case(f"ctl-{name}", "ctl/A", f"ctl-{name}-paper", 512, setting=setting)
-            for name in ("bilstm", "transformer", "ndr")]
+    return [
+        Case(f"ctl-{name}", "ctl/A", f"ctl-{name}-paper", 512, setting=setting)
+        for name in ("bilstm", "transformer", "ndr")
+    ]
 
 
 def _gcog() -> list[Case]:
@@ -122,14 +156,21 @@ def _gcog() -> list[Case]:
         case("gcog-rnn", published=loop(plain_gcog.PlainRecurrent)),
         case("gcog-gru", published=loop(plain_gcog.PlainRecurrent, gated=True)),
         case("gcog-single-stream", published=loop(plain_gcog.PlainSingleStream)),
-        case("gcog-single-stream", options={"positions": "relative"},
-             published=loop(plain_gcog.PlainSingleStream, relative=True)),
+        case(
+            "gcog-single-stream",
+            options={"positions": "relative"},
+            published=loop(plain_gcog.PlainSingleStream, relative=True),
+        ),
         case("gcog-dual-stream", published=loop(plain_gcog.PlainDualStream)),
         case("gcog-cross-attention", published=loop(plain_gcog.PlainCrossAttention)),
         case("gcog-perceiver", published=loop(plain_gcog.PlainPerceiver)),
-        *(bert(options={"layers": layers, "heads": heads},
-               published=loop(plain_gcog.PlainBert, layers=layers, heads=heads))
-          for layers, heads in ((1, 1), (1, 8), (2, 8), (4, 8))),
+        *(
+            bert(
+                options={"layers": layers, "heads": heads},
+                published=loop(plain_gcog.PlainBert, layers=layers, heads=heads),
+            )
+            for layers, heads in ((1, 1), (1, 8), (2, 8), (4, 8))
+        ),
     ]
 
 

@@ -26,17 +26,28 @@ SEEDS = STACK = 10
 """Cells at each place of the study, and in each stack."""
 _SETTINGS = Settings("local", 1, size=STACK, keep="none", progress="none")
 UNITS = {
-    "time per cell": "ms", "runner's CPU per cell": "ms", "runner's CPU before the first cell, per cell": "ms",
-    "runner's peak": "MB", "grown by": "MB",
-    "writing per record, first tenth": "µs", "writing per record, last tenth": "µs",
-    "waiting per record, first tenth": "µs", "waiting per record, last tenth": "µs",
-    "finding all done, CPU per cell": "ms", "finding all done, peak": "MB",
+    "time per cell": "ms",
+    "runner's CPU per cell": "ms",
+    "runner's CPU before the first cell, per cell": "ms",
+    "runner's peak": "MB",
+    "grown by": "MB",
+    "writing per record, first tenth": "µs",
+    "writing per record, last tenth": "µs",
+    "waiting per record, first tenth": "µs",
+    "waiting per record, last tenth": "µs",
+    "finding all done, CPU per cell": "ms",
+    "finding all done, peak": "MB",
 }
 """What is measured. *Time* is by the clock, from the beginning of the first slice, in which the worker sets itself up,
 to the last outcome in the store. *Writing* is CPU time of commits, *waiting* what they took by the clock beyond it (for
 the disk, mostly), medians over commits. *Grown by* is since the runner had imported everything."""
-FITTED = ("time per cell", "runner's CPU per cell", "runner's peak", "writing per record, last tenth",
-          "finding all done, CPU per cell")
+FITTED = (
+    "time per cell",
+    "runner's CPU per cell",
+    "runner's peak",
+    "writing per record, last tenth",
+    "finding all done, CPU per cell",
+)
 
 
 def cells(asked: Asked) -> Iterator[Row]:
@@ -51,8 +62,9 @@ def cells(asked: Asked) -> Iterator[Row]:
             for figure, values in _measured(count).items():
                 found = Timed.of(values)
                 curves[figure][count] = found.seconds
-                yield Row(f"cells={count}", figure, found.seconds, UNITS[figure], "less", found.low, found.high,
-                          found.rounds)
+                yield Row(
+                    f"cells={count}", figure, found.seconds, UNITS[figure], "less", found.low, found.high, found.rounds
+                )
     for figure in FITTED:
         if len(curves[figure]) > 1:
             yield from exponents(f"{figure} over cells", curves[figure])
@@ -63,9 +75,14 @@ def tiny(count: int) -> list[Entry]:
     places = count // SEEDS
     return Grid(
         axes={"rate": {i: {"recipe": {"learning_rate": 1e-3 * (i + 1) / places}} for i in range(places)}},
-        base={"task": {"name": "rules/mlp", "rules": 2}, "model": {"name": "rules-mlp", "width": 8, "gating": "none"},
-              "recipe": {"steps": 1, "batch": 8, "validate_every": 1, "validation_examples": 16},
-              "evaluation": {"examples": 16}}, seeds=range(SEEDS)).entries()
+        base={
+            "task": {"name": "rules/mlp", "rules": 2},
+            "model": {"name": "rules-mlp", "width": 8, "gating": "none"},
+            "recipe": {"steps": 1, "batch": 8, "validate_every": 1, "validation_examples": 16},
+            "evaluation": {"examples": 16},
+        },
+        seeds=range(SEEDS),
+    ).entries()
 
 
 def _measured(count: int) -> dict[str, list[float]]:
@@ -89,7 +106,8 @@ def run(count: int, store: str, cache: str) -> dict[str, list[float]]:
         "time per cell": 1e3 * (seen[-1].written - seen[0].came + seen[0].seconds) / count,
         "runner's CPU per cell": 1e3 * (ended - seen[0].cpu_before) / count,
         "runner's CPU before the first cell, per cell": 1e3 * (seen[0].cpu_before - began) / count,
-        "runner's peak": peak, "grown by": peak - idle,
+        "runner's peak": peak,
+        "grown by": peak - idle,
     }
     return {**{figure: [value] for figure, value in whole.items()}, **written(seen, records)}
 
@@ -102,8 +120,10 @@ def run_again(count: int, store: str, cache: str) -> dict[str, list[float]]:
         run_entries(entries, opened, _SETTINGS, "")
     if opened.commits:
         raise RuntimeError("cells of the benchmark were trained again")
-    return {"finding all done, CPU per cell": [1e3 * (time.process_time() - began) / count],
-            "finding all done, peak": [_peak()]}
+    return {
+        "finding all done, CPU per cell": [1e3 * (time.process_time() - began) / count],
+        "finding all done, peak": [_peak()],
+    }
 
 
 def written(seen: Sequence[Commit], records: int) -> dict[str, list[float]]:

@@ -44,8 +44,10 @@ def estimate(asked: Asked) -> Iterator[Row]:
             _, real = _unseen("run", *given, "--out", str(Path(folder, "store")))
         plan = json.loads(said)
         yield Row(case, "planning", planning.wall, "s", "less")
-        for what, estimated, found in (("time", plan["wall_seconds"], real.wall),
-                                       ("core time", plan["core_seconds"], real.cpu)):
+        for what, estimated, found in (
+            ("time", plan["wall_seconds"], real.wall),
+            ("core time", plan["core_seconds"], real.cpu),
+        ):
             yield Row(case, f"estimated {what}", estimated, "s")
             yield Row(case, f"real {what}", found, "s")
             yield Row(case, f"real over estimated {what}", found / estimated, "×")

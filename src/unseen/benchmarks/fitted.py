@@ -46,7 +46,7 @@ def upper_half(curve: Mapping[int, float]) -> dict[int, float]:
     {8: 1.0, 16: 2.0, 32: 4.0, 64: 8.0}
     """
     sizes = sorted(curve)
-    return {n: curve[n] for n in sizes[-max(FEWEST, math.ceil(len(sizes) / 2)):]}
+    return {n: curve[n] for n in sizes[-max(FEWEST, math.ceil(len(sizes) / 2)) :]}
 
 
 def exponents(case: str, curve: Mapping[int, float]) -> Iterator[Row]:
@@ -58,5 +58,13 @@ def exponents(case: str, curve: Mapping[int, float]) -> Iterator[Row]:
         found = fitted(part)
         low, high = found.exponent - found.error, found.exponent + found.error
         known = not math.isnan(found.error)
-        yield Row(case, figure, found.exponent, "", low=low if known else None, high=high if known else None,
-                  rounds=found.points, note=f"± its standard error; {len(part)} sizes, {min(part)} to {max(part)}")
+        yield Row(
+            case,
+            figure,
+            found.exponent,
+            "",
+            low=low if known else None,
+            high=high if known else None,
+            rounds=found.points,
+            note=f"± its standard error; {len(part)} sizes, {min(part)} to {max(part)}",
+        )

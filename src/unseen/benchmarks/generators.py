@@ -39,8 +39,10 @@ class Drawn:
     @property
     def name(self) -> str:
         """The task, its options, the condition."""
-        shown = [f"{key}={'-'.join(map(str, value)) if isinstance(value, tuple) else value}"
-                 for key, value in self.options.items()]
+        shown = [
+            f"{key}={'-'.join(map(str, value)) if isinstance(value, tuple) else value}"
+            for key, value in self.options.items()
+        ]
         return " ".join([self.task, *shown, f"condition={self.condition}"])
 
     def make(self) -> Task:
@@ -49,22 +51,48 @@ class Drawn:
 
 
 def _table() -> list[Drawn]:
-    retrieval = [Drawn(entry.name, condition, {"preset": preset, "length": length}, _STREAM,
-                       quick=(entry.name, length, preset, condition) == ("retrieval/T6", 10, "clean", "train"))
-                 for entry in TASKS if entry.name.startswith("retrieval/")
-                 for preset in ("clean", "released")
-                 for length in ((5, 10, 30) if entry.name == "retrieval/T6" else (10,))
-                 for condition in ("train", "ood/single")]
-    rules = [Drawn(f"rules/{kind}", "train", {"setting": setting, "rules": rules},
-                   quick=(setting, rules) == ("classification", 2))
-             for kind in ("mlp", "mha", "rnn") for setting in ("classification", "regression") for rules in (2, 8, 32)]
-    ctl = [Drawn(f"ctl/{variant}", WHOLE, {"preset": preset}, quick=(variant, preset) == ("lengths", "clean"))
-           for variant in ("A", "R", "S", "lengths") for preset in ("clean", "released")]
-    gcog = [Drawn("gcog/productive", condition, {"coding": coding, "distractors": distractors},
-                  {"distractors": (distractors, distractors)} if isinstance(distractors, int) else {},
-                  quick=(coding, distractors, condition) == ("integer", (1, 5), "iid/depth=1"))
-            for coding in ("integer", "onehot", "embedding") for distractors in ((1, 5), 40)
-            for condition in ("iid/depth=1", "iid/depth=3", *(("ood/depth=7",) if coding == "integer" else ()))]
+    retrieval = [
+        Drawn(
+            entry.name,
+            condition,
+            {"preset": preset, "length": length},
+            _STREAM,
+            quick=(entry.name, length, preset, condition) == ("retrieval/T6", 10, "clean", "train"),
+        )
+        for entry in TASKS
+        if entry.name.startswith("retrieval/")
+        for preset in ("clean", "released")
+        for length in ((5, 10, 30) if entry.name == "retrieval/T6" else (10,))
+        for condition in ("train", "ood/single")
+    ]
+    rules = [
+        Drawn(
+            f"rules/{kind}",
+            "train",
+            {"setting": setting, "rules": rules},
+            quick=(setting, rules) == ("classification", 2),
+        )
+        for kind in ("mlp", "mha", "rnn")
+        for setting in ("classification", "regression")
+        for rules in (2, 8, 32)
+    ]
+    ctl = [
+        Drawn(f"ctl/{variant}", WHOLE, {"preset": preset}, quick=(variant, preset) == ("lengths", "clean"))
+        for variant in ("A", "R", "S", "lengths")
+        for preset in ("clean", "released")
+    ]
+    gcog = [
+        Drawn(
+            "gcog/productive",
+            condition,
+            {"coding": coding, "distractors": distractors},
+            {"distractors": (distractors, distractors)} if isinstance(distractors, int) else {},
+            quick=(coding, distractors, condition) == ("integer", (1, 5), "iid/depth=1"),
+        )
+        for coding in ("integer", "onehot", "embedding")
+        for distractors in ((1, 5), 40)
+        for condition in ("iid/depth=1", "iid/depth=3", *(("ood/depth=7",) if coding == "integer" else ()))
+    ]
     others = [Drawn(f"gcog/{name}", "train") for name in ("distractor", "systematic-operators", "systematic-trees")]
     return [*retrieval, *rules, *ctl, *gcog, *others]
 
@@ -105,8 +133,9 @@ def _rate(drawn: Drawn, seconds: float, rounds: int) -> Iterator[Row]:
     members = STACKED.get(drawn.task, 1)
     work |= {case.name: partial(case.trainer(members).advance, 1) for case in steps}
     times = {name: calibrated(one, seconds)[0] for name, one in work.items()}
-    found = rounds_of({name: repeated(one, times[name]) for name, one in work.items()}, rounds, time.process_time,
-                      warm=True)
+    found = rounds_of(
+        {name: repeated(one, times[name]) for name, one in work.items()}, rounds, time.process_time, warm=True
+    )
     yield _row(drawn, FIGURE, Timed.of([times["draw"] * many / took for took in found["draw"]]), "1/s", "more")
     for case in steps:
         of_a_batch = members * case.batch / many * times[case.name] / times["draw"]

@@ -53,8 +53,16 @@ def growth(asked: Asked) -> Iterator[Row]:
         sizes = curve.sizes[:3] if asked.quick else curve.sizes
         found = _timed(curve, sizes, 2 if asked.quick else 5, 0.0 if asked.quick else _LEAST)
         for n, each in found.items():
-            yield Row(curve.case, f"{curve.over}={n}", 1e3 * each.seconds, "ms", "less", 1e3 * each.low,
-                      1e3 * each.high, each.rounds)
+            yield Row(
+                curve.case,
+                f"{curve.over}={n}",
+                1e3 * each.seconds,
+                "ms",
+                "less",
+                1e3 * each.low,
+                1e3 * each.high,
+                each.rounds,
+            )
         yield from exponents(curve.case, {n: each.seconds for n, each in found.items()})
 
 
@@ -72,13 +80,18 @@ def _of(part: str, option: str) -> Callable[[int], Settings]:
     return lambda n: {part: {option: n}}
 
 
-_BATCH, _WIDTH, _LENGTH, _RULES = _of("recipe", "batch"), _of("model", "width"), _of("task", "length"), \
-    _of("task", "rules")
+_BATCH, _WIDTH, _LENGTH, _RULES = (
+    _of("recipe", "batch"),
+    _of("model", "width"),
+    _of("task", "length"),
+    _of("task", "rules"),
+)
 _EIGHTS = (8, 16, 32, 64, 128, 256)
 
 
-def _training(model: str, base: Settings, over: str, settings: Callable[[int], Settings],
-              sizes: Sequence[int]) -> Curve:
+def _training(
+    model: str, base: Settings, over: str, settings: Callable[[int], Settings], sizes: Sequence[int]
+) -> Curve:
     """A step of training, data drawn in it, of a model with the published recipe but for the steps."""
     return Curve(model, over, sizes, lambda n: _step(_merged({"model": {"name": model}}, base, settings(n))))
 
@@ -102,8 +115,9 @@ def _merged(*settings: Settings) -> dict[str, dict[str, Any]]:
     return {part: {k: v for one in settings for k, v in one.get(part, {}).items()} for part in parts}
 
 
-def _drawing(name: str, over: str, options: Callable[[int], Options], sizes: Sequence[int],
-             examples: int = 4096) -> Curve:
+def _drawing(
+    name: str, over: str, options: Callable[[int], Options], sizes: Sequence[int], examples: int = 4096
+) -> Curve:
     """Drawing training examples; over their own number, as many as the size says."""
     return Curve(name, over, sizes, lambda n: _draw(name, options(n), n if over == "examples" else examples))
 
@@ -117,8 +131,10 @@ def _draw(name: str, options: Options, examples: int) -> Work:
 _RETRIEVAL: Settings = {"task": {"name": "retrieval/T6", "train_size": 2_000}, "recipe": {"batch": 10}}
 _MLP: Settings = {"task": {"name": "rules/mlp"}, "recipe": {"name": "rules-mlp-paper"}}
 _RNN: Settings = {"task": {"name": "rules/rnn"}, "recipe": {"name": "rules-rnn-paper", "batch": 64}}
-_CTL: Settings = {"task": {"name": "ctl/A", "train_size": 2_000},
-                  "recipe": {"name": "ctl-transformer-paper", "batch": 64, "batches": "shuffled"}}
+_CTL: Settings = {
+    "task": {"name": "ctl/A", "train_size": 2_000},
+    "recipe": {"name": "ctl-transformer-paper", "batch": 64, "batches": "shuffled"},
+}
 _GCOG: Settings = {"task": {"name": "gcog/distractor"}, "recipe": {"name": "gcog-distractor-paper", "batch": 64}}
 
 TRAINING = (
@@ -136,15 +152,16 @@ TRAINING = (
     _training("rules-rnn", _RNN, "rules", _RULES, (2, 4, 8, 16, 32)),
     _stacking("rules-rnn", _RNN),
     _training("ctl-transformer", _CTL, "batch", _BATCH, _EIGHTS),
-    _training("ctl-transformer", _CTL, "width", lambda n: {"model": {"width": n, "feedforward": 2 * n}},
-              (32, 64, 128, 256)),
+    _training(
+        "ctl-transformer", _CTL, "width", lambda n: {"model": {"width": n, "feedforward": 2 * n}}, (32, 64, 128, 256)
+    ),
     _training("ctl-transformer", _CTL, "length", _of("task", "max_length"), (4, 8, 16, 32)),
     _stacking("ctl-transformer", _CTL, (1, 2, 4, 8)),
     _training("gcog-single-stream", _GCOG, "batch", _BATCH, _EIGHTS),
-    _training("gcog-single-stream", _GCOG, "width", lambda n: {"model": {"width": n, "hidden": 2 * n}},
-              (32, 64, 128, 256)),
-    _training("gcog-single-stream", _GCOG, "length", lambda n: {"task": {"grid": (n // 10, 10)}},
-              (50, 100, 200, 400)),
+    _training(
+        "gcog-single-stream", _GCOG, "width", lambda n: {"model": {"width": n, "hidden": 2 * n}}, (32, 64, 128, 256)
+    ),
+    _training("gcog-single-stream", _GCOG, "length", lambda n: {"task": {"grid": (n // 10, 10)}}, (50, 100, 200, 400)),
     _stacking("gcog-single-stream", _GCOG, (1, 2, 4, 8, 16)),
 )
 """A model of each family. The length of gcog is that of the stimulus: the places of its grid."""
@@ -166,11 +183,19 @@ DRAWING = (
 )
 """Generators. A finite set (ctl) is drawn whole; the others give 4 096 examples, unless their number is what grows."""
 
-ANALYSES = tuple(Curve(name, METRICS[name].of, sizes, METRICS[name].make) for name, sizes in (
-    ("alignment, routing at random", (64, 128, 256, 512, 1024)),
-    ("alignment, routing half decided", (64, 128, 256, 512, 1024)),
-    ("linear CKA", (100, 200, 400, 800, 1600)), ("Procrustes", (100, 200, 400, 800)),
-    ("RSA", (100, 200, 400, 800, 1600)), ("RSA by ranks", (100, 200, 400, 800, 1600)),
-    ("gap of groups", (16, 32, 64, 128)), ("clusters", (32, 64, 128, 256)), ("gain of groups", (16, 32, 64, 128))))
+ANALYSES = tuple(
+    Curve(name, METRICS[name].of, sizes, METRICS[name].make)
+    for name, sizes in (
+        ("alignment, routing at random", (64, 128, 256, 512, 1024)),
+        ("alignment, routing half decided", (64, 128, 256, 512, 1024)),
+        ("linear CKA", (100, 200, 400, 800, 1600)),
+        ("Procrustes", (100, 200, 400, 800)),
+        ("RSA", (100, 200, 400, 800, 1600)),
+        ("RSA by ranks", (100, 200, 400, 800, 1600)),
+        ("gap of groups", (16, 32, 64, 128)),
+        ("clusters", (32, 64, 128, 256)),
+        ("gain of groups", (16, 32, 64, 128)),
+    )
+)
 
 CURVES = (*TRAINING, *DRAWING, *ANALYSES)

@@ -27,11 +27,17 @@ class Kept:
 
     def text(self) -> str:
         """As JSON, a line for each figure."""
-        parts = {"format": FORMAT, **({"interrupted": self.interrupted} if self.interrupted else {}),
-                 "machine": self.machine, "date": self.date, "asked": self.asked}
+        parts = {
+            "format": FORMAT,
+            **({"interrupted": self.interrupted} if self.interrupted else {}),
+            "machine": self.machine,
+            "date": self.date,
+            "asked": self.asked,
+        }
         head = "".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)},\n" for key, value in parts.items())
-        figures = ",\n".join(f"{json.dumps(name)}: [\n" + ",\n".join(map(_line, rows)) + "\n]"
-                             for name, rows in self.figures.items())
+        figures = ",\n".join(
+            f"{json.dumps(name)}: [\n" + ",\n".join(map(_line, rows)) + "\n]" for name, rows in self.figures.items()
+        )
         return f'{{\n{head}"figures": {{\n{figures}\n}}\n}}\n'
 
     @classmethod
@@ -46,8 +52,10 @@ class Kept:
         given = found.get("format") if isinstance(found, dict) else None
         if given != FORMAT:
             said = "no format" if given is None else f"format {given}"
-            raise UsageError(f"{path} has {said}, and figures of format {FORMAT} are needed: measure again with "
-                             "`unseen bench --json FILE`")
+            raise UsageError(
+                f"{path} has {said}, and figures of format {FORMAT} are needed: measure again with "
+                "`unseen bench --json FILE`"
+            )
         try:
             figures = {name: [Row(**row) for row in rows] for name, rows in found["figures"].items()}
             return cls(found["machine"], found["date"], found["asked"], figures, found.get("interrupted", ""))

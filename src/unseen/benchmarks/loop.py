@@ -16,9 +16,15 @@ from unseen.spec import Target
 
 _EXAMPLES = 4096
 _OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "sgd": torch.optim.SGD,
+}
 _LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "binary": F.binary_cross_entropy_with_logits, "category": F.cross_entropy, "real": F.l1_loss}
+    "binary": F.binary_cross_entropy_with_logits,
+    "category": F.cross_entropy,
+    "real": F.l1_loss,
+}
 Data = tuple[Mapping[str, Tensor], Tensor]
 
 
@@ -66,8 +72,10 @@ def ready(case: Case, examples: int = _EXAMPLES) -> Data:
     """Training examples as tensors."""
     made = case.make_task()
     drawn = made.sample("train", examples)
-    return (tensors(drawn.inputs, made.spec, torch.float32, "cpu"),
-            target_tensor(drawn.targets, made.spec, torch.float32, "cpu"))
+    return (
+        tensors(drawn.inputs, made.spec, torch.float32, "cpu"),
+        target_tensor(drawn.targets, made.spec, torch.float32, "cpu"),
+    )
 
 
 def _loop(module: nn.Module, answer: Callable[[Mapping[str, Tensor]], Tensor], case: Case) -> Callable[[], None]:

@@ -55,8 +55,10 @@ def contenders() -> dict[str, tuple[Callable[[], object], float]]:
     x, y = torch.rand(_ELEMENTS), torch.empty(_ELEMENTS)
     found: dict[str, tuple[Callable[[], object], float]] = {
         f"product of {SIDE} × {SIDE}": (product(), 2 * SIDE**3),
-        f"{_BATCH} products of {_NARROW} × {_NARROW}":
-            (partial(torch.bmm, left, right, out=batched), 2 * _BATCH * _NARROW**3),
+        f"{_BATCH} products of {_NARROW} × {_NARROW}": (
+            partial(torch.bmm, left, right, out=batched),
+            2 * _BATCH * _NARROW**3,
+        ),
     }
     for name, moved in COPIES.items():
         source, target = torch.zeros(moved // 8), torch.zeros(moved // 8)
@@ -69,8 +71,9 @@ def limits(seconds: float = 0.05, rounds: int = 5) -> Limits:
     """The limits, measured now: for who needs them beside figures of its own."""
     rates = {name: median(found) for name, found in _rates(seconds, rounds).items()}
     first = next(iter(rates.values()))
-    return Limits(first, {moved: rates[f"copy {name}"] for name, moved in COPIES.items()},
-                  max(rates[name] for name in FUNCTIONS))
+    return Limits(
+        first, {moved: rates[f"copy {name}"] for name, moved in COPIES.items()}, max(rates[name] for name in FUNCTIONS)
+    )
 
 
 def machine(asked: Asked) -> Iterator[Row]:
@@ -88,7 +91,10 @@ def _rates(seconds: float, rounds: int) -> dict[str, list[float]]:
     measured = contenders()
     with one_thread(), pinned():
         times = {name: calibrated(work, seconds)[0] for name, (work, _) in measured.items()}
-        took = rounds_of({name: repeated(work, times[name]) for name, (work, _) in measured.items()}, rounds,
-                         time.process_time, warm=True)
+        took = rounds_of(
+            {name: repeated(work, times[name]) for name, (work, _) in measured.items()},
+            rounds,
+            time.process_time,
+            warm=True,
+        )
     return {name: [times[name] * measured[name][1] / one for one in found] for name, found in took.items()}
-

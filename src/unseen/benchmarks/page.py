@@ -15,8 +15,14 @@ from unseen.benchmarks.targets import judged
 from unseen.report import assets, theme
 from unseen.report.page import chart_config
 
-ICONS = {"met": ("supported", "✓"), "missed": ("contradicted", "✕"), "not measured": ("not-run", "–"),
-         "better": ("supported", "↑"), "worse": ("contradicted", "↓"), "other": ("undecided", "≠")}
+ICONS = {
+    "met": ("supported", "✓"),
+    "missed": ("contradicted", "✕"),
+    "not measured": ("not-run", "–"),
+    "better": ("supported", "↑"),
+    "worse": ("contradicted", "↓"),
+    "other": ("undecided", "≠"),
+}
 """How a word looks: the class of its chip, and its sign."""
 COLUMNS = ("case", "figure", "value", "unit", "low", "high", "rounds", "note")
 
@@ -26,15 +32,24 @@ def page(kept: Kept, before: Kept | None = None) -> str:
     drawn = charts(kept.figures)
     verdicts = judged(kept.figures)
     context = {
-        "kept": kept, "before": before, "icons": ICONS, "charts": drawn, "number": number,
-        "verdicts": verdicts, "counted": Counter(one.word for one in verdicts),
+        "kept": kept,
+        "before": before,
+        "icons": ICONS,
+        "charts": drawn,
+        "number": number,
+        "verdicts": verdicts,
+        "counted": Counter(one.word for one in verdicts),
         "compared": compare(kept.figures, before.figures) if before else None,
         "steps": _steps(kept.figures.get("steps", ())),
         "summaries": {entry.name: entry.summary for entry in BENCHMARKS},
-        "style": assets.raw(assets.text("report.css")), "scripts": assets.scripts(charts=bool(drawn)),
-        "policy": assets.policy(charts=bool(drawn)), "specs": {name: _spec(one) for name, one in drawn.items()},
-        "data": {"configs": {paper: chart_config(paper) for paper in ("light", "dark")},
-                 "figures": {name: _table(rows) for name, rows in kept.figures.items()}},
+        "style": assets.raw(assets.text("report.css")),
+        "scripts": assets.scripts(charts=bool(drawn)),
+        "policy": assets.policy(charts=bool(drawn)),
+        "specs": {name: _spec(one) for name, one in drawn.items()},
+        "data": {
+            "configs": {paper: chart_config(paper) for paper in ("light", "dark")},
+            "figures": {name: _table(rows) for name, rows in kept.figures.items()},
+        },
     }
     return assets.render("bench.html", context)
 
@@ -60,17 +75,31 @@ def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _line(case: str, found: Mapping[str, Row]) -> dict[str, Any]:
     stacked = [row for name, row in found.items() if name.startswith("stacked ")]
     size = min(stacked, key=lambda row: row.value).figure.removeprefix("stacked ")
-    wanted = {"plain": "plain loop", "published": "published loop", "stacked": f"stacked {size}",
-              "gain": f"speed-up {size}", "over": f"speed-up {size} over published", "share": f"product share {size}",
-              "roof": f"roofline share {size}"}
+    wanted = {
+        "plain": "plain loop",
+        "published": "published loop",
+        "stacked": f"stacked {size}",
+        "gain": f"speed-up {size}",
+        "over": f"speed-up {size} over published",
+        "share": f"product share {size}",
+        "roof": f"roofline share {size}",
+    }
     two = next((row for name, row in found.items() if name.startswith("two processes")), None)
-    return {"case": case, "size": size, "two": two, **{key: found.get(name) for key, name in wanted.items()},
-            "left_out": [name.removeprefix("left out ") for name in found if name.startswith("left out")]}
+    return {
+        "case": case,
+        "size": size,
+        "two": two,
+        **{key: found.get(name) for key, name in wanted.items()},
+        "left_out": [name.removeprefix("left out ") for name in found if name.startswith("left out")],
+    }
 
 
 def _table(rows: Sequence[Row]) -> dict[str, Any]:
-    return {"columns": list(COLUMNS), "rows": [[getattr(row, name) for name in COLUMNS] for row in rows],
-            "all": len(rows)}
+    return {
+        "columns": list(COLUMNS),
+        "rows": [[getattr(row, name) for name in COLUMNS] for row in rows],
+        "all": len(rows),
+    }
 
 
 def _spec(drawn: Drawn) -> Any:

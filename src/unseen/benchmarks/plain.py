@@ -42,4 +42,3 @@ class PlainTransformer(nn.Module):
         read = (attention * h).sum(1)
         out: Tensor = self.answer(F.relu(self.hidden(torch.cat([read, asked], -1))))
         return out
-

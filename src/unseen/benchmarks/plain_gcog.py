@@ -27,8 +27,9 @@ class PlainRelative(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         batch, tokens, width = x.shape
-        query, key, value = (layer(x).view(batch, tokens, self.heads, -1).transpose(1, 2)
-                             for layer in (self.query, self.key, self.value))
+        query, key, value = (
+            layer(x).view(batch, tokens, self.heads, -1).transpose(1, 2) for layer in (self.query, self.key, self.value)
+        )
         place = torch.arange(tokens)
         distance = place[:, None] - place
         vectors = self.table[self.length - 1 - (distance.clamp(min=0) if self.causal else distance)]
@@ -57,12 +58,23 @@ class PlainMLP(nn.Module):
 class PlainBlock(nn.Module):
     """Codes of places with dropout (or relative positions), then a post-norm layer, for all tokens."""
 
-    def __init__(self, width: int, hidden: int, heads: int = 1, relative: int | None = None, causal: bool = True,
-                 gelu: bool = False, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        width: int,
+        hidden: int,
+        heads: int = 1,
+        relative: int | None = None,
+        causal: bool = True,
+        gelu: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.relative = relative is not None
-        self.attention: nn.Module = (nn.MultiheadAttention(width, heads, batch_first=True) if relative is None
-                                     else PlainRelative(width, heads, relative, causal))
+        self.attention: nn.Module = (
+            nn.MultiheadAttention(width, heads, batch_first=True)
+            if relative is None
+            else PlainRelative(width, heads, relative, causal)
+        )
         self.mlp = PlainMLP(width, hidden, width, gelu=gelu)
         self.norm_first, self.norm_second = nn.LayerNorm(width), nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
@@ -128,8 +140,17 @@ def joined(rule: Tensor, stimulus: Tensor) -> Tensor:
 class PlainSingleStream(nn.Module):
     """SSTfmr: one block, then three layers for every token; the last is read."""
 
-    def __init__(self, rule: int = 8, stimulus: int = 3, width: int = 256, hidden: int = 512, relative: bool = False,
-                 causal: bool = True, start: int | None = None, places: int = 201) -> None:
+    def __init__(
+        self,
+        rule: int = 8,
+        stimulus: int = 3,
+        width: int = 256,
+        hidden: int = 512,
+        relative: bool = False,
+        causal: bool = True,
+        start: int | None = None,
+        places: int = 201,
+    ) -> None:
         super().__init__()
         self.start = start
         self.embed = nn.Linear(rule + stimulus, width)
@@ -192,8 +213,15 @@ class PlainGlance(nn.Module):
 class PlainPerceiver(_TwoStreams):
     """Perceiver: ten latents, zero or learned; the last is read."""
 
-    def __init__(self, rule: int = 8, stimulus: int = 3, width: int = 256, hidden: int = 512, learned: bool = False,
-                 **given: bool) -> None:
+    def __init__(
+        self,
+        rule: int = 8,
+        stimulus: int = 3,
+        width: int = 256,
+        hidden: int = 512,
+        learned: bool = False,
+        **given: bool,
+    ) -> None:
         super().__init__(rule, stimulus, width, **given)
         self.to_rule, self.to_stimulus = PlainGlance(hidden, width), PlainGlance(hidden, width)
         self.among, self.norm = nn.MultiheadAttention(hidden, 1, batch_first=True), nn.LayerNorm(hidden)
@@ -215,14 +243,25 @@ class PlainPerceiver(_TwoStreams):
 class PlainBert(nn.Module):
     """The BERT-like series: codes at every layer, the last token is read."""
 
-    def __init__(self, rule: int = 8, stimulus: int = 3, width: int = 256, hidden: int = 1024, layers: int = 4,
-                 heads: int = 8, relative: bool = True, causal: bool = True, start: int | None = None,
-                 places: int = 201) -> None:
+    def __init__(
+        self,
+        rule: int = 8,
+        stimulus: int = 3,
+        width: int = 256,
+        hidden: int = 1024,
+        layers: int = 4,
+        heads: int = 8,
+        relative: bool = True,
+        causal: bool = True,
+        start: int | None = None,
+        places: int = 201,
+    ) -> None:
         super().__init__()
         self.start = start
         self.embed = nn.Linear(rule + stimulus, width)
         self.blocks = nn.ModuleList(
-            PlainBlock(width, hidden, heads, places if relative else None, causal, gelu=True) for _ in range(layers))
+            PlainBlock(width, hidden, heads, places if relative else None, causal, gelu=True) for _ in range(layers)
+        )
         self.head = PlainHead(width, norm=False)
 
     def forward(self, rule: Tensor, stimulus: Tensor) -> Tensor:
@@ -236,15 +275,18 @@ class PlainBert(nn.Module):
 class PlainRecurrent(nn.Module):
     """RNN and GRU: the flattened stimulus beside every rule token; the last state is normed and read."""
 
-    def __init__(self, rule: int = 8, stimulus: int = 303, width: int = 512, gated: bool = False,
-                 activation: str = "relu") -> None:
+    def __init__(
+        self, rule: int = 8, stimulus: int = 303, width: int = 512, gated: bool = False, activation: str = "relu"
+    ) -> None:
         super().__init__()
-        self.layer: nn.RNNBase = (nn.GRU(rule + stimulus, width, batch_first=True) if gated else
-                                  nn.RNN(rule + stimulus, width, nonlinearity=activation, batch_first=True))
+        self.layer: nn.RNNBase = (
+            nn.GRU(rule + stimulus, width, batch_first=True)
+            if gated
+            else nn.RNN(rule + stimulus, width, nonlinearity=activation, batch_first=True)
+        )
         self.head = PlainHead(width)
 
     def forward(self, rule: Tensor, stimulus: Tensor) -> Tensor:
         always = stimulus.flatten(1)[:, None].expand(-1, rule.shape[1], -1)
         logits: Tensor = self.head(self.layer(torch.cat([rule, always], -1))[0][:, -1])
         return logits
-

@@ -83,14 +83,18 @@ class PlainMHA(nn.Module):
         self.query, self.key, self.value = (nn.Linear(width, core) for _ in range(3))
         self.own = nn.Linear(width, head * rules if self.joint else head)
         hidden = mha_hidden(width, core, rules)
-        self.output = nn.Sequential(Grouped(rules, 3 * head, hidden), nn.ReLU(), Grouped(rules, hidden, width + 1)) \
-            if self.joint else two_layers(core + head, 2 * width, width)
+        self.output = (
+            nn.Sequential(Grouped(rules, 3 * head, hidden), nn.ReLU(), Grouped(rules, hidden, width + 1))
+            if self.joint
+            else two_layers(core + head, 2 * width, width)
+        )
 
     def forward(self, inputs: Inputs) -> Tensor:
         rule = F.one_hot(inputs["rule"], self.rules).to(inputs["features"].dtype)
         u = self.encoder(torch.cat([inputs["features"], rule], -1))
-        query, key, value = (layer(u).unflatten(-1, (-1, self.head)).transpose(1, 2)
-                             for layer in (self.query, self.key, self.value))
+        query, key, value = (
+            layer(u).unflatten(-1, (-1, self.head)).transpose(1, 2) for layer in (self.query, self.key, self.value)
+        )
         scores = query * self.head**-0.5 @ key.transpose(-1, -2)
         own_token = torch.eye(u.shape[1], dtype=torch.bool)
         found = (scores.masked_fill(own_token, -math.inf).softmax(-1) @ value).transpose(1, 2)
@@ -137,4 +141,3 @@ class PlainRNN(nn.Module):
             c = (p * cells).sum(1, keepdim=True)
             states.append(h)
         return torch.cat(states, 1)
-

@@ -39,8 +39,11 @@ def report(asked: Asked) -> Iterator[Row]:
         if not asked.wants(case):
             return
         before, began = os.times(), time.perf_counter()
-        subprocess.run([sys.executable, "-m", "unseen", "report", str(directory), "--out", str(page)],
-                       stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "unseen", "report", str(directory), "--out", str(page)],
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
         seconds, after = time.perf_counter() - began, os.times()
         spent = after.children_user + after.children_system - before.children_user - before.children_system
         yield Row(case, "size of the page", page.stat().st_size / 1e6, "MB", "less")
@@ -74,11 +77,15 @@ def seconds_to_open(page: Path) -> float | None:
 def fill(directory: Path, seeds: Sequence[int]) -> int:
     """A finished store, as if all had been trained: 400 places with these seeds. Returns how many runs it holds."""
     grid = Grid(
-        axes={"task": {f"retrieval/T{i}": {"task": {"name": f"retrieval/T{i}"}} for i in (1, 2, 3, 4, 6)},
-              "variant": TRANSFORMERS,
-              "length": {length: {"task": {"length": length}} for length in (5, 10, 20, 40)},
-              "rate": {rate: {"recipe": {"learning_rate": rate}} for rate in (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)}},
-        base={"recipe": {"steps": STEPS}}, seeds=seeds)
+        axes={
+            "task": {f"retrieval/T{i}": {"task": {"name": f"retrieval/T{i}"}} for i in (1, 2, 3, 4, 6)},
+            "variant": TRANSFORMERS,
+            "length": {length: {"task": {"length": length}} for length in (5, 10, 20, 40)},
+            "rate": {rate: {"recipe": {"learning_rate": rate}} for rate in (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
+        },
+        base={"recipe": {"steps": STEPS}},
+        seeds=seeds,
+    )
     entries = grid.entries()
     with Store.write(directory) as store:
         store.claim({"study": "many-runs@1"})
@@ -97,10 +104,21 @@ def _commit(store: Store, start: int, entries: Sequence[Entry]) -> None:
         cell, order = entry.cell.id, [*TRANSFORMERS].index(str(entry.levels["variant"]))
         score = float(np.clip(0.5 + 0.1 * order + 0.4 * luck, 0, 1))
         steps = [STEPS * (i + 1) // VALIDATIONS for i in range(VALIDATIONS)]
-        points += [Point(cell, step, "iid", metric, value * step / STEPS)
-                   for step in steps for metric, value in (("accuracy", score), ("loss", 1 - score))]
-        finished[cell] = Finished("finished", STEPS, steps[-2], luck > 0.9, "", {
-            selection: _measures(score) for selection in ("best", "last")}, {}, {"seconds": 1.0, "unseen": "0"})
+        points += [
+            Point(cell, step, "iid", metric, value * step / STEPS)
+            for step in steps
+            for metric, value in (("accuracy", score), ("loss", 1 - score))
+        ]
+        finished[cell] = Finished(
+            "finished",
+            STEPS,
+            steps[-2],
+            luck > 0.9,
+            "",
+            {selection: _measures(score) for selection in ("best", "last")},
+            {},
+            {"seconds": 1.0, "unseen": "0"},
+        )
     spans = {cell: Span(0, STEPS, 1.0, 1.0, "host:1") for cell in finished}
     store.commit(f"stack {start}", list(finished), Outcome(0, points=points, spans=spans, finished=finished))
 
@@ -108,5 +126,8 @@ def _commit(store: Store, start: int, entries: Sequence[Entry]) -> None:
 def _measures(score: float) -> list[Measure]:
     rows: list[tuple[str, str, str, Any]] = [("", "", "loss", 1 - score), ("", "", "accuracy", score)]
     rows += [("scenario", level, "accuracy", score) for level in ("none", "first", "both")]
-    return [Measure(condition, factor, level, metric, value * shift, 0.01, 1_000)
-            for condition, shift in (("iid", 1.0), ("ood/single", 0.9)) for factor, level, metric, value in rows]
+    return [
+        Measure(condition, factor, level, metric, value * shift, 0.01, 1_000)
+        for condition, shift in (("iid", 1.0), ("ood/single", 0.9))
+        for factor, level, metric, value in rows
+    ]

@@ -43,15 +43,17 @@ def size(asked: Asked) -> Iterator[Row]:
     """
     with tempfile.TemporaryDirectory(prefix="unseen-") as folder:
         file, directory = Path(folder, "many.yaml"), Path(folder, "store")
-        file.write_text(yaml.safe_dump(_STUDY | {"axes": _STUDY["axes"] | {"task": ["retrieval/T1"]}} if asked.quick
-                                       else _STUDY))
+        file.write_text(
+            yaml.safe_dump(_STUDY | {"axes": _STUDY["axes"] | {"task": ["retrieval/T1"]}} if asked.quick else _STUDY)
+        )
         entries = study(str(file)).entries("full")
         ways: dict[str, Callable[[], object]] = {
             "unseen plan FILE --no-probe": partial(_unseen, "plan", file, "--no-probe"),
             "enter all cells": partial(_enter, entries, folder),
             "unseen results DIR": partial(_unseen, "results", directory),
-            "unseen results DIR --cells --format csv": partial(_unseen, "results", directory, "--cells", "--format",
-                                                               "csv"),
+            "unseen results DIR --cells --format csv": partial(
+                _unseen, "results", directory, "--cells", "--format", "csv"
+            ),
             "unseen.results(DIR)": partial(results, directory),
         }
         _fill(entries, directory)
@@ -82,7 +84,15 @@ def _fill(entries: Sequence[Entry], directory: Path) -> None:
 
 def _finished(number: int) -> Finished:
     value = number % 997 / 997
-    measures = [Measure(condition, "" if level == "" else "scenario", level, metric, value, 0.01, 1_000)
-                for condition in ("iid", "ood/single") for level, metric in
-                [("", "loss"), ("", "accuracy"), ("none", "accuracy"), ("first", "accuracy"), ("both", "accuracy")]]
+    measures = [
+        Measure(condition, "" if level == "" else "scenario", level, metric, value, 0.01, 1_000)
+        for condition in ("iid", "ood/single")
+        for level, metric in [
+            ("", "loss"),
+            ("", "accuracy"),
+            ("none", "accuracy"),
+            ("first", "accuracy"),
+            ("both", "accuracy"),
+        ]
+    ]
     return Finished("finished", 10_000, 9_000, False, "", {"best": measures, "last": measures}, {}, {"seconds": 1.0})

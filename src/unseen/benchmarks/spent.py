@@ -16,8 +16,11 @@ KINDS = {
 }
 """What begins with one of these words after `aten::` is of that kind; any other operation of torch's is elementwise."""
 ELEMENTWISE, OUTSIDE = "elementwise work", "Python, NumPy and autograd"
-_BY_WORD = sorted(((word, kind) for kind, words in KINDS.items() for word in words.split()),
-                  key=lambda pair: len(pair[0]), reverse=True)
+_BY_WORD = sorted(
+    ((word, kind) for kind, words in KINDS.items() for word in words.split()),
+    key=lambda pair: len(pair[0]),
+    reverse=True,
+)
 
 
 def kind_of(operation: str) -> str:

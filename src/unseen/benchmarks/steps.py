@@ -76,20 +76,32 @@ def _rows(case: Case, effort: _Effort, known: Limits, sizes: Sequence[int]) -> I
         for size in sizes:
             took, held = _expected(contenders, size), size * work.written
             if size > 1 and (took > LONGEST or held > _memory() / 2):
-                left_out.append(row(f"left out S={size}", took, "s",
-                                    note=f"a step would take {took:.1f} s and write {held / 1e9:.1f} GB"))
+                left_out.append(
+                    row(
+                        f"left out S={size}",
+                        took,
+                        "s",
+                        note=f"a step would take {took:.1f} s and write {held / 1e9:.1f} GB",
+                    )
+                )
             else:
                 contenders[f"S={size}"] = _Contender.of(partial(case.trainer(size).advance, 1), effort, size)
         slow = any(one.seconds > 4 * effort.seconds for one in contenders.values())
-        found = rounds_of({name: repeated(one.work, one.times) for name, one in contenders.items()},
-                          min(5, effort.rounds) if slow else effort.rounds, time.process_time, warm=True)
+        found = rounds_of(
+            {name: repeated(one.work, one.times) for name, one in contenders.items()},
+            min(5, effort.rounds) if slow else effort.rounds,
+            time.process_time,
+            warm=True,
+        )
     each = {name: [seconds / one.times / one.members for seconds in found[name]] for name, one in contenders.items()}
     yield row("products", work.products / 1e9, "GFLOP")
     yield from _times(row, case, each)
     yield from _shares(row, work, each, contenders, known)
     yield from left_out
-    best = min((one.members for name, one in contenders.items() if name.startswith("S=")),
-               key=lambda size: median(each[f"S={size}"]))
+    best = min(
+        (one.members for name, one in contenders.items() if name.startswith("S=")),
+        key=lambda size: median(each[f"S={size}"]),
+    )
     with one_thread(), pinned():
         fastest = contenders[f"S={best}"]
         where = spent(repeated(fastest.work, fastest.times))
@@ -106,8 +118,11 @@ def _work(case: Case) -> Work:
 
 def _contenders(case: Case, effort: _Effort) -> dict[str, _Contender]:
     """The product and the loops."""
-    loops = {PRODUCT: product(), PLAIN: plain_loop(case),
-             **{figure: published_loop(case, figure) for figure in case.published}}
+    loops = {
+        PRODUCT: product(),
+        PLAIN: plain_loop(case),
+        **{figure: published_loop(case, figure) for figure in case.published},
+    }
     return {name: _Contender.of(work, effort) for name, work in loops.items()}
 
 
@@ -137,8 +152,13 @@ def _times(row: Callable[..., Row], case: Case, each: Mapping[str, list[float]])
             yield _timed(row, f"speed-up {name}{over}", ratio(each, loop, name), "×", "more")
 
 
-def _shares(row: Callable[..., Row], work: Work, each: Mapping[str, list[float]],
-            contenders: Mapping[str, _Contender], known: Limits) -> Iterator[Row]:
+def _shares(
+    row: Callable[..., Row],
+    work: Work,
+    each: Mapping[str, list[float]],
+    contenders: Mapping[str, _Contender],
+    known: Limits,
+) -> Iterator[Row]:
     """Against the product of the same round; the other limits were measured before."""
     here = replace(known, products=2 * SIDE**3 / median(each[PRODUCT]))
     found: list[Row] = []
@@ -167,14 +187,17 @@ def _two(row: Callable[..., Row], case: Case, size: int, effort: _Effort) -> Row
     if len(cores) < 2:
         return row(figure, 1.0, "×", "more", note="there is one core")
     rounds = 2 if effort.rounds < 5 else 5
-    alone, beside = at_once(train_at_once, *((place, case.name, size, cores[-1 - place], effort.seconds, rounds)
-                                             for place in (0, 1)))
-    return _timed(row, figure, Timed.of([a[0] / a[1] + a[0] / b[1] for a, b in zip(alone, beside, strict=True)]), "×",
-                  "more")
+    alone, beside = at_once(
+        train_at_once, *((place, case.name, size, cores[-1 - place], effort.seconds, rounds) for place in (0, 1))
+    )
+    return _timed(
+        row, figure, Timed.of([a[0] / a[1] + a[0] / b[1] for a, b in zip(alone, beside, strict=True)]), "×", "more"
+    )
 
 
-def train_at_once(meet: Meet, place: int, name: str, size: int, core: int, seconds: float,
-                  rounds: int) -> list[tuple[float, float]]:
+def train_at_once(
+    meet: Meet, place: int, name: str, size: int, core: int, seconds: float, rounds: int
+) -> list[tuple[float, float]]:
     """In a child: seconds per step alone (the first child while the second waits) and at once, in each round."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})

@@ -38,14 +38,22 @@ def workers(asked: Asked) -> Iterator[Row]:
     case = f"retrieval-transformer stacks={stacks} S={members}"
     if not asked.wants(case):
         return
-    grid = Grid(axes={}, base={"task": {"name": "retrieval/T6", "train_size": 2_000},
-                               "model": {"name": "retrieval-transformer"},
-                               "recipe": {"steps": steps, "batch": 10, "validation_examples": examples},
-                               "evaluation": {"examples": examples}}, seeds=range(stacks * members))
+    grid = Grid(
+        axes={},
+        base={
+            "task": {"name": "retrieval/T6", "train_size": 2_000},
+            "model": {"name": "retrieval-transformer"},
+            "recipe": {"steps": steps, "batch": 10, "validation_examples": examples},
+            "evaluation": {"examples": examples},
+        },
+        seeds=range(stacks * members),
+    )
     with rates_of_its_own():
         Rates.measure([entry.cell for entry in grid.entries()])
-        passes = [_gained(*(watched(grid.entries(), count, members) for count in (1, 2)))
-                  for _ in range(1 if asked.quick else 2)]
+        passes = [
+            _gained(*(watched(grid.entries(), count, members) for count in (1, 2)))
+            for _ in range(1 if asked.quick else 2)
+        ]
     yield from _rows(case, passes)
 
 
@@ -87,8 +95,11 @@ class Run:
 
 def _gained(one: Run, two: Run) -> dict[str, Figure]:
     return {
-        **{f"workers={run.workers}, {what}": (seconds, "s", "less")
-           for run in (one, two) for what, seconds in (("steady", run.steady), ("whole", run.wall))},
+        **{
+            f"workers={run.workers}, {what}": (seconds, "s", "less")
+            for run in (one, two)
+            for what, seconds in (("steady", run.steady), ("whole", run.wall))
+        },
         **{f"workers={run.workers}, cells per hour": (HOUR * run.cells / run.wall, "/h", "more") for run in (one, two)},
         "ratio, steady": (one.steady / two.steady, "×", "more"),
         "ratio, whole": (one.wall / two.wall, "×", "more"),
@@ -120,16 +131,23 @@ def _rows(case: str, passes: Sequence[Mapping[str, Figure]]) -> Iterator[Row]:
 
 def small(steps: int, seeds: Sequence[int]) -> Grid:
     """Tasks × models × learning rates × seeds: 20 cells for each seed, in ten shapes."""
-    models = {"transformer": {"name": "retrieval-transformer", "positions": "none"},
-              "lstm": {"name": "retrieval-lstm", "form": "basic"}}
+    models = {
+        "transformer": {"name": "retrieval-transformer", "positions": "none"},
+        "lstm": {"name": "retrieval-lstm", "form": "basic"},
+    }
     return Grid(
-        axes={"task": {f"retrieval/T{i}": {"task": {"name": f"retrieval/T{i}"}} for i in (1, 2, 3, 4, 6)},
-              "variant": {name: {"model": model} for name, model in models.items()},
-              "rate": {0.001: {}, 0.003: {"recipe": {"learning_rate": 0.003}}}},
-        base={"task": {"length": 5, "train_size": 1_000, "evaluation_size": 500},
-              "recipe": {"steps": steps, "batch": 10, "validate_every": max(1, steps // 4),
-                         "validation_examples": 250},
-              "evaluation": {"examples": 500}}, seeds=seeds)
+        axes={
+            "task": {f"retrieval/T{i}": {"task": {"name": f"retrieval/T{i}"}} for i in (1, 2, 3, 4, 6)},
+            "variant": {name: {"model": model} for name, model in models.items()},
+            "rate": {0.001: {}, 0.003: {"recipe": {"learning_rate": 0.003}}},
+        },
+        base={
+            "task": {"length": 5, "train_size": 1_000, "evaluation_size": 500},
+            "recipe": {"steps": steps, "batch": 10, "validate_every": max(1, steps // 4), "validation_examples": 250},
+            "evaluation": {"examples": 500},
+        },
+        seeds=seeds,
+    )
 
 
 def watched(entries: Sequence[Entry], workers: int, members: int) -> Run:
@@ -143,8 +161,17 @@ def watched(entries: Sequence[Entry], workers: int, members: int) -> Run:
             training = float(store.spans().seconds.sum())
         seen = store.commits
         first, last = min(c.came - c.seconds for c in seen), max(c.written for c in seen)
-        return Run(workers, len(entries), wall, first - began, last - first, sum(c.seconds for c in seen), training,
-                   sum(c.written - c.came for c in seen), seen[-1].cpu_after - seen[0].cpu_before)
+        return Run(
+            workers,
+            len(entries),
+            wall,
+            first - began,
+            last - first,
+            sum(c.seconds for c in seen),
+            training,
+            sum(c.written - c.came for c in seen),
+            seen[-1].cpu_after - seen[0].cpu_before,
+        )
 
 
 def check_finished(store: Store) -> None:

@@ -26,8 +26,12 @@ class Timed:
         return cls(median(found), low, high, len(found))
 
 
-def rounds_of(contenders: Mapping[str, Callable[[], object]], rounds: int,
-              clock: Callable[[], float] = time.perf_counter, warm: bool = False) -> dict[str, list[float]]:
+def rounds_of(
+    contenders: Mapping[str, Callable[[], object]],
+    rounds: int,
+    clock: Callable[[], float] = time.perf_counter,
+    warm: bool = False,
+) -> dict[str, list[float]]:
     """Seconds of each contender in each round: all run once per round, one after the other, so that noise meets them
     alike. A round before the first is not counted; where all are `warm` there is none. `time.process_time` as the clock
     leaves out what others did on the machine meanwhile; it is for work of one thread.

@@ -21,8 +21,10 @@ def votes(store: Store) -> pd.DataFrame:
 
     records, entries = store.tables(overall=True)
     if "gating" not in _axes(entries):
-        raise UsageError(f"votes are cast between gatings, and {store.work.get('study', 'a single train')} has no axis "
-                         "gating; studies of the rules family have one, e.g. rules-main")
+        raise UsageError(
+            f"votes are cast between gatings, and {store.work.get('study', 'a single train')} has no axis "
+            "gating; studies of the rules family have one, e.g. rules-main"
+        )
     tables = [vote_table(rows).assign(scale=scale) for scale, rows in records.groupby("scale", sort=False)]
     found = pd.concat(tables or [vote_table(records).assign(scale="")], ignore_index=True)
     return found[["scale", *found.columns.drop("scale")]]
@@ -36,9 +38,11 @@ def success(store: Store) -> pd.DataFrame:
 
     records, entries = store.tables(overall=True)
     by = _places(records, entries)
-    lost = [{"scale": scale, "task": json.loads(task)["name"], "model": json.loads(model)["name"], **json.loads(levels)}
-            for scale, task, model, levels, status in entries[["scale", "task", "model", "levels", "status"]].to_numpy()
-            if status == "diverged"]
+    lost = [
+        {"scale": scale, "task": json.loads(task)["name"], "model": json.loads(model)["name"], **json.loads(levels)}
+        for scale, task, model, levels, status in entries[["scale", "task", "model", "levels", "status"]].to_numpy()
+        if status == "diverged"
+    ]
     return success_table(records, by, diverged=pd.DataFrame(lost).reindex(columns=by))
 
 
@@ -52,17 +56,23 @@ def success_text(table: pd.DataFrame) -> str:
         return "no run has an accuracy in and out of distribution yet"
     by = list(table.columns[: table.columns.get_loc("condition")])
     counts = ["runs", "diverged"] if table["diverged"].any() else ["runs"]
-    shown = pd.DataFrame({
-        **{column: table[column] for column in [*by, "condition", *counts]},
-        "iid": [_mean(*pair) for pair in zip(table["inside"], table["inside_spread"], strict=True)],
-        "converged": _counts(table, "converged", table["runs"]),
-        "all runs": [_mean(*pair) for pair in zip(table["accuracy"], table["accuracy_spread"], strict=True)],
-        "converged runs": [_mean(*pair) for pair in zip(table["accuracy_converged"],
-                                                        table["accuracy_converged_spread"], strict=True)],
-        "of them solve it": _counts(table, "solved", table["converged"]),
-    })
-    note = (f"converged: iid accuracy of at least {CONVERGED:g}; solved: more than {SOLVED:g}. Last weights; ± one "
-            "standard deviation over seeds; rates with 95 % Wilson intervals")
+    shown = pd.DataFrame(
+        {
+            **{column: table[column] for column in [*by, "condition", *counts]},
+            "iid": [_mean(*pair) for pair in zip(table["inside"], table["inside_spread"], strict=True)],
+            "converged": _counts(table, "converged", table["runs"]),
+            "all runs": [_mean(*pair) for pair in zip(table["accuracy"], table["accuracy_spread"], strict=True)],
+            "converged runs": [
+                _mean(*pair)
+                for pair in zip(table["accuracy_converged"], table["accuracy_converged_spread"], strict=True)
+            ],
+            "of them solve it": _counts(table, "solved", table["converged"]),
+        }
+    )
+    note = (
+        f"converged: iid accuracy of at least {CONVERGED:g}; solved: more than {SOLVED:g}. Last weights; ± one "
+        "standard deviation over seeds; rates with 95 % Wilson intervals"
+    )
     return f"{shown.to_string(index=False)}\n\n{note}"
 
 
@@ -94,8 +104,9 @@ def _axes(entries: pd.DataFrame) -> list[str]:
 def _places(records: pd.DataFrame, entries: pd.DataFrame) -> list[str]:
     """Scale, task and model where they differ, and the axes."""
     axes = _axes(entries)
-    shown = [name for name in ("scale", "task", "model")
-             if name in records and (name in axes or records[name].nunique() > 1)]
+    shown = [
+        name for name in ("scale", "task", "model") if name in records and (name in axes or records[name].nunique() > 1)
+    ]
     return list(dict.fromkeys([*shown, *axes])) or ["task", "model"]
 
 
@@ -107,5 +118,6 @@ def _mean(value: float, spread: float, digits: int = 3) -> str:
 
 def _counts(table: pd.DataFrame, name: str, of: pd.Series) -> list[str]:
     numbers = zip(table[name], of, table[f"{name}_low"], table[f"{name}_high"], strict=True)
-    return [f"{count:g} of {n:g}" + (f" [{low:.2f}, {high:.2f}]" if low == low else "")
-            for count, n, low, high in numbers]
+    return [
+        f"{count:g} of {n:g}" + (f" [{low:.2f}, {high:.2f}]" if low == low else "") for count, n, low, high in numbers
+    ]

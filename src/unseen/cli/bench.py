@@ -166,11 +166,15 @@ def _whole(path: Path, text: str) -> None:
 
 
 def _tell_changes(found: Comparison, file: str) -> None:
-    typer.echo(f"\nagainst {file}: {len(found.changed)} figures changed beyond noise, {found.same} did not, "
-               f"{len(found.missing)} are missing, {len(found.new)} are new")
+    typer.echo(
+        f"\nagainst {file}: {len(found.changed)} figures changed beyond noise, {found.same} did not, "
+        f"{len(found.missing)} are missing, {len(found.new)} are new"
+    )
     for one in found.changed[:_SHOWN]:
-        typer.echo(f"  {one.word:<6} {one.ratio:.2f}×  {one.benchmark} · {one.now.case}: {one.now.figure} "
-                   f"{_number(one.before.value)} → {_number(one.now.value)} {one.now.unit}")
+        typer.echo(
+            f"  {one.word:<6} {one.ratio:.2f}×  {one.benchmark} · {one.now.case}: {one.now.figure} "
+            f"{_number(one.before.value)} → {_number(one.now.value)} {one.now.unit}"
+        )
     if len(found.changed) > _SHOWN:
         typer.echo(f"  and {len(found.changed) - _SHOWN} more")
 

@@ -18,9 +18,13 @@ _WIDTH = 16
 
 
 def check(
-    names: Annotated[list[str] | None, typer.Argument(help="Packages or names of plug-ins (default: all that are "
-                                                           "installed); a model may be module:Class.",
-                                                      metavar="[PACKAGE|NAME]...")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Packages or names of plug-ins (default: all that are installed); a model may be module:Class.",
+            metavar="[PACKAGE|NAME]...",
+        ),
+    ] = None,
     n: Annotated[int, typer.Option("-n", help="Examples per condition of a task.")] = 10_000,
 ) -> None:
     """Hold plug-ins to the contract of tasks, models and studies: a line for every check, exit 1 if one fails.

@@ -20,8 +20,10 @@ class Format(StrEnum):
 
 
 def claims(
-    directories: Annotated[list[Path] | None, typer.Argument(
-        metavar="[DIRECTORY]...", help="Directories that `run` wrote; none: list the claims.")] = None,
+    directories: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIRECTORY]...", help="Directories that `run` wrote; none: list the claims."),
+    ] = None,
     claim: Annotated[str | None, typer.Option(help="One claim with all its parts and numbers.")] = None,
     format: Annotated[Format, typer.Option(help="For people, for documents, or for programs.")] = Format.table,
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing.")] = None,
@@ -63,11 +65,20 @@ def _judged(directories: list[Path], names: list[str], format: Format) -> str:
     ledger.claims(names)  # a wrong name is refused before anything is read
     found = own([judged(directory, names) for directory in dict.fromkeys(directories)])
     if format is Format.json:
-        return _json({
-            "verdicts": [{**ledger.as_data(verdict), "directory": one.directory, "ran": one.study}
-                         for one in found for verdict in one.verdicts],
-            "deviations": [{"directory": one.directory, "ran": one.study, "scale": scale, "deviations": list(phrases)}
-                           for one in found for scale, phrases in one.deviations.items()]})
+        return _json(
+            {
+                "verdicts": [
+                    {**ledger.as_data(verdict), "directory": one.directory, "ran": one.study}
+                    for one in found
+                    for verdict in one.verdicts
+                ],
+                "deviations": [
+                    {"directory": one.directory, "ran": one.study, "scale": scale, "deviations": list(phrases)}
+                    for one in found
+                    for scale, phrases in one.deviations.items()
+                ],
+            }
+        )
     if format is Format.markdown and len(found) > 1 and not names:
         return as_page(found)
     show = ledger.as_markdown if format is Format.markdown else ledger.as_table
@@ -75,8 +86,11 @@ def _judged(directories: list[Path], names: list[str], format: Format) -> str:
     if len(found) < 2:
         return "".join(shown)
     mark = "## " if format is Format.markdown else "== "
-    return "\n\n".join(f"{mark}{one.directory} ({one.study or 'a single train'})\n\n{text}"
-                       for one, text in zip(found, shown, strict=True) if one.verdicts)
+    return "\n\n".join(
+        f"{mark}{one.directory} ({one.study or 'a single train'})\n\n{text}"
+        for one, text in zip(found, shown, strict=True)
+        if one.verdicts
+    )
 
 
 def _json(data: Any) -> str:

@@ -39,10 +39,13 @@ class Selection(StrEnum):
 
 
 def compare(
-    directories: Annotated[list[Path], typer.Argument(metavar="DIR", help="Directories that `train` or `run` "
-                                                      "wrote; each is compared with the first.")],
-    metric: Annotated[str | None, typer.Option(help="Default: accuracy; where there is none, the relative loss, or "
-                                               "else the loss.")] = None,
+    directories: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR", help="Directories that `train` or `run` wrote; each is compared with the first."),
+    ],
+    metric: Annotated[
+        str | None, typer.Option(help="Default: accuracy; where there is none, the relative loss, or else the loss.")
+    ] = None,
     condition: Annotated[str | None, typer.Option(help="One condition; default: all that both have.")] = None,
     selection: Annotated[Selection, typer.Option(help="The best weights on validation, or the last.")] = Selection.best,
     format: Annotated[Format, typer.Option(help="For people, for documents, or for programs.")] = Format.table,
@@ -66,8 +69,9 @@ def compare(
     from unseen.studies.sides import Side
 
     check_folder(out)
-    found = compare_sides([Side.read(path) for path in directories], metric=metric, condition=condition,
-                          selection=selection.value)
+    found = compare_sides(
+        [Side.read(path) for path in directories], metric=metric, condition=condition, selection=selection.value
+    )
     texts = {Format.table: as_table, Format.markdown: as_markdown, Format.csv: as_csv, Format.json: as_json}
     write(texts[format](found), out)
     if found.alarms and (out is not None or format in (Format.csv, Format.json)):
@@ -106,8 +110,12 @@ def as_json(found: Comparison) -> str:
     """For programs: every digit; what is not a number is null."""
     whole = found.table.astype(object)
     rows = whole.where(found.table.notna(), None).to_dict("records")
-    return json.dumps({"directories": found.heading, "alarms": found.alarms, "rows": rows, "notes": found.notes},
-                      indent=1, ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        {"directories": found.heading, "alarms": found.alarms, "rows": rows, "notes": found.notes},
+        indent=1,
+        ensure_ascii=False,
+        allow_nan=False,
+    )
 
 
 def _varying(found: Comparison) -> tuple[list[str], str]:
@@ -126,8 +134,21 @@ def _blocks(found: Comparison, names: Sequence[str]) -> list[tuple[str, list[lis
         letter = str(pair).partition(" ")[0]
         scale = a if a == b else f"{b or 'none'} − {a or 'none'}"
         title = f"{pair}{f', scale {scale}' * bool(scale)}" if len(groups) > 1 or a != b else ""
-        table = [[" · ".join(names), "condition", "A", letter, f"{pair} [95 %]", "p", "adj. p", "pairs", "learning",
-                  "cells"], *(_row(row, names) for row in rows.to_dict("records"))]
+        table = [
+            [
+                " · ".join(names),
+                "condition",
+                "A",
+                letter,
+                f"{pair} [95 %]",
+                "p",
+                "adj. p",
+                "pairs",
+                "learning",
+                "cells",
+            ],
+            *(_row(row, names) for row in rows.to_dict("records")),
+        ]
         used = [i for i in range(len(table[0])) if i == 0 or any(row[i] for row in table[1:])]
         blocks.append((title, [[_plain(row[i]) for i in used] for row in table]))
     return blocks
@@ -137,12 +158,25 @@ def _row(row: dict[Any, Any], names: Sequence[str]) -> list[str]:
     low, high = row["low"], row["high"]
     interval = f" [{_number(low, '+')}, {_number(high, '+')}]{'*' * row['indicative']}" if low == low else ""
     pairs = row["pairs"]
-    cells = (f"CHANGED {row['changed']}/{row['runs_a']}" if row["changed"] else
-             row["cells"] if row["identical"] in (0, row["runs_a"]) else f"same {row['identical']}/{row['runs_a']}")
-    return [" · ".join(_shown(row[name]) or "–" for name in names), _shown(row["condition"]), _number(row["mean_a"]),
-            _number(row["mean_b"]), _number(row["difference"], "+") + interval, _p(row["p"]), _p(row["p_adjusted"]),
-            str(pairs) if row["test"] == "paired" else f"{row['runs_a']}+{row['runs_b']}",
-            f"{row['still_learning_a']}, {row['still_learning_b']}", cells]
+    cells = (
+        f"CHANGED {row['changed']}/{row['runs_a']}"
+        if row["changed"]
+        else row["cells"]
+        if row["identical"] in (0, row["runs_a"])
+        else f"same {row['identical']}/{row['runs_a']}"
+    )
+    return [
+        " · ".join(_shown(row[name]) or "–" for name in names),
+        _shown(row["condition"]),
+        _number(row["mean_a"]),
+        _number(row["mean_b"]),
+        _number(row["difference"], "+") + interval,
+        _p(row["p"]),
+        _p(row["p_adjusted"]),
+        str(pairs) if row["test"] == "paired" else f"{row['runs_a']}+{row['runs_b']}",
+        f"{row['still_learning_a']}, {row['still_learning_b']}",
+        cells,
+    ]
 
 
 def _aligned(table: list[list[str]]) -> list[str]:
@@ -166,7 +200,7 @@ def _wrapped(line: str) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[:width - 1]}…"
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _shown(level: Any) -> str:

@@ -39,8 +39,10 @@ def doctor() -> None:
     same = _stack_equals_solo()
     _say("stack = solo", "bit for bit" if same else "DIFFERS on this machine")
     if not same:
-        raise CheckFailed("a stacked run differs from the same run alone on this machine: results will not be "
-                          "independent of the stack's size. Please report the processor and the torch version.")
+        raise CheckFailed(
+            "a stacked run differs from the same run alone on this machine: results will not be "
+            "independent of the stack's size. Please report the processor and the torch version."
+        )
 
 
 def _say(what: str, found: str) -> None:
@@ -61,7 +63,9 @@ def _stack_equals_solo() -> bool:
     from unseen.tasks import task
 
     tiny = task("retrieval/T1", length=5, train_size=1_000, evaluation_size=250)
-    together, alone = (train(tiny, "retrieval-transformer", seeds=s, steps=10, batch=10, stack=3, progress="none")
-                       for s in ([0, 1, 2], [1]))
+    together, alone = (
+        train(tiny, "retrieval-transformer", seeds=s, steps=10, batch=10, stack=3, progress="none")
+        for s in ([0, 1, 2], [1])
+    )
     first, second = (runs.model(1, "last").state_dict() for runs in (together, alone))
     return all(bool((first[k] == second[k]).all()) for k in first)

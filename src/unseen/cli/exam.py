@@ -23,8 +23,9 @@ def exam(
     seeds: Annotated[str | None, typer.Option(help="How many seeds, or which (0,3,7), instead of the exam's.")] = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes (default: one per core).")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try runs again that have failed.")] = False,
-    set: Annotated[list[str] | None, typer.Option("--set", help="An option of the model as key=value, e.g. "
-                                                                "--set width=64.")] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="An option of the model as key=value, e.g. --set width=64.")
+    ] = None,
 ) -> None:
     """Train a model on a battery from all four families and say what it can do beside what it was taught.
 
@@ -61,8 +62,11 @@ def _text(table: pd.DataFrame) -> str:
         cells = [["ability", "test", "score", "95 % interval", "learned", "chance", "shortcut", "oracle", "place"]]
         cells += [_cells(row) for row in rows.to_dict("records")]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines += [str(model), *("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-                                for row in cells), ""]
+        lines += [
+            str(model),
+            *("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells),
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -70,5 +74,14 @@ def _cells(row: dict[Hashable, Any]) -> list[str]:
     score = f"{row['score']:.3f}" if row["score"] == row["score"] else "not learned"
     interval = f"{row['low']:.3f}–{row['high']:.3f}" if row["low"] == row["low"] else ""
     ceiling = f"{row['ceiling']:.3f}" if row["ceiling"] == row["ceiling"] else ""
-    return [row["ability"], row["test"], score, interval, f"{row['learned']} of {row['runs']}", f"{row['chance']:.3f}",
-            ceiling, f"{row['oracle']:.3f}", row["place"]]
+    return [
+        row["ability"],
+        row["test"],
+        score,
+        interval,
+        f"{row['learned']} of {row['runs']}",
+        f"{row['chance']:.3f}",
+        ceiling,
+        f"{row['oracle']:.3f}",
+        row["place"],
+    ]

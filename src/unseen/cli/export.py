@@ -28,11 +28,18 @@ class Format(StrEnum):
 
 def export(
     task: Annotated[str, typer.Argument(help="A task, e.g. retrieval/T6.")],
-    format: Annotated[Format, typer.Option(help="jsonl: as `verify --data` reads it; npz, parquet, hf (Hugging Face "
-                                                "datasets): arrays; tsv: as published (retrieval).")],
+    format: Annotated[
+        Format,
+        typer.Option(
+            help="jsonl: as `verify --data` reads it; npz, parquet, hf (Hugging Face "
+            "datasets): arrays; tsv: as published (retrieval)."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="A new or empty folder.")],
-    condition: Annotated[list[str] | None, typer.Option(help="Which distribution; may be repeated. Default: all that "
-                                                             "are finite, with -n all.")] = None,
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(help="Which distribution; may be repeated. Default: all that are finite, with -n all."),
+    ] = None,
     n: Annotated[int | None, typer.Option("-n", help="Examples per condition. Default: all of a finite one.")] = None,
     data_seed: Annotated[str, typer.Option(help="Whose data: 0, 1, … of a run, validation, test.")] = "0",
     set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,

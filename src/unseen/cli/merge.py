@@ -31,7 +31,11 @@ def merge(
         for path in sources:
             with Store.read(path) as source:
                 done = merge_stores(target, source)
-            said = [f"{done.taken} runs taken over", f"{done.same} were there already" if done.same else "",
-                    f"{done.different} were there with other numbers (another machine?) and stay as they were"
-                    if done.different else ""]
+            said = [
+                f"{done.taken} runs taken over",
+                f"{done.same} were there already" if done.same else "",
+                f"{done.different} were there with other numbers (another machine?) and stay as they were"
+                if done.different
+                else "",
+            ]
             typer.echo(f"{path}: {', '.join(part for part in said if part)}")

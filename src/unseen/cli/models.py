@@ -9,5 +9,8 @@ def models() -> None:
     """List the models, one line each."""
     from unseen.models import MODELS
 
-    listing(MODELS, "unseen train TASK NAME --out DIR trains one; its options: --set key=value. NAME may be a class of "
-            "your own: module:Class.")
+    listing(
+        MODELS,
+        "unseen train TASK NAME --out DIR trains one; its options: --set key=value. NAME may be a class of "
+        "your own: module:Class.",
+    )

@@ -19,8 +19,9 @@ class Kind(StrEnum):
 
 def new(
     kind: Annotated[Kind, typer.Argument(help="What it brings.")],
-    name: Annotated[str, typer.Argument(help="What it is called, like slow-reader; a task may name its family, like "
-                                             "sums/modulo.")],
+    name: Annotated[
+        str, typer.Argument(help="What it is called, like slow-reader; a task may name its family, like sums/modulo.")
+    ],
     out: Annotated[Path | None, typer.Option(help="A new or empty folder (default: unseen-NAME).")] = None,
 ) -> None:
     """Write a small plug-in package that works: code to change, tests that pass, an entry point.
@@ -35,6 +36,13 @@ def new(
     from unseen.kit.new import new as write
 
     names, folder = write(kind.value, name, out)
-    for line in (f"{folder}: the {names.kind} {names.name}, in the package {names.package}", "", f"cd {folder}",
-                 "pip install -e '.[test]'", "pytest", f"unseen check {names.package}", first_command(names)):
+    for line in (
+        f"{folder}: the {names.kind} {names.name}, in the package {names.package}",
+        "",
+        f"cd {folder}",
+        "pip install -e '.[test]'",
+        "pytest",
+        f"unseen check {names.package}",
+        first_command(names),
+    ):
         typer.echo(line)

@@ -37,10 +37,12 @@ def plan(
     scale: Annotated[str | None, typer.Option(help="How much of it (default: mini, or else its first).")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per core).")] = None,
     seeds: Annotated[str | None, typer.Option(help="How many seeds, or which (0,3,7), instead of the study's.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A directory of results: what is finished there is not counted.")]
-    = None,
-    no_probe: Annotated[bool, typer.Option(
-        "--no-probe", help="No training step: count, and no time but by what was measured before.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="A directory of results: what is finished there is not counted.")
+    ] = None,
+    no_probe: Annotated[
+        bool, typer.Option("--no-probe", help="No training step: count, and no time but by what was measured before.")
+    ] = False,
     format: Annotated[Format, typer.Option(help="For people, or for programs.")] = Format.table,
 ) -> None:
     """Count cells, steps and operations of a study, and estimate its time on this machine; nothing is kept.
@@ -119,8 +121,9 @@ def _cells(by_scale: dict[str, list[Entry]], chosen: str) -> tuple[list[Cell], l
     return [entry.cell for entry in by_scale[chosen]], others
 
 
-def _report(study: Study, chosen: str, by_scale: dict[str, list[Entry]], workers: int, rates: Rates | None,
-            out: Path | None) -> dict[str, Any]:
+def _report(
+    study: Study, chosen: str, by_scale: dict[str, list[Entry]], workers: int, rates: Rates | None, out: Path | None
+) -> dict[str, Any]:
     """Everything there is to say, as plain data."""
     from unseen.studies.plan import plan as make
 
@@ -128,18 +131,25 @@ def _report(study: Study, chosen: str, by_scale: dict[str, list[Entry]], workers
     whole = make(entries, workers, rates)
     in_budget = whole if workers == CORES else make(entries, CORES, rates)
     minutes = study.scales[chosen]
-    report = {"study": f"{study.name}@{study.version}", "scale": chosen, "question": study.question, **_plain(whole),
-              "budget_seconds": None if minutes is None else 60 * minutes,
-              "seconds_on_two_cores": in_budget.wall_seconds}
+    report = {
+        "study": f"{study.name}@{study.version}",
+        "scale": chosen,
+        "question": study.question,
+        **_plain(whole),
+        "budget_seconds": None if minutes is None else 60 * minutes,
+        "seconds_on_two_cores": in_budget.wall_seconds,
+    }
     left = whole
     if out is not None:
         left, failed = _left(entries, workers, rates, out)
         report["left"] = {"directory": str(out), "failed": failed, **_plain(left)}
     report["kinds"] = None if rates is None else list(rates.measured(e.cell for e in entries))
-    report["levels"] = {axis: {str(level): _amounts(tally) for level, tally in levels.items()}
-                        for axis, levels in left.levels.items()}
-    report["other_scales"] = {other: _plain(make(by_scale[other], workers, rates))
-                              for other in study.scales if other != chosen}
+    report["levels"] = {
+        axis: {str(level): _amounts(tally) for level, tally in levels.items()} for axis, levels in left.levels.items()
+    }
+    report["other_scales"] = {
+        other: _plain(make(by_scale[other], workers, rates)) for other in study.scales if other != chosen
+    }
     return report
 
 
@@ -158,13 +168,24 @@ def _left(entries: list[Entry], workers: int, rates: Rates | None, out: Path) ->
 
 
 def _amounts(tally: Tally) -> dict[str, Any]:
-    return {"cells": tally.cells, "ended": tally.ended, "steps": tally.steps, "flops": tally.flops,
-            "core_seconds": tally.seconds}
+    return {
+        "cells": tally.cells,
+        "ended": tally.ended,
+        "steps": tally.steps,
+        "flops": tally.flops,
+        "core_seconds": tally.seconds,
+    }
 
 
 def _plain(plan: Plan) -> dict[str, Any]:
-    return {**_amounts(plan.whole), "stacks": plan.stacks, "parameters": list(plan.parameters),
-            "workers": plan.workers, "wall_seconds": plan.wall_seconds, "at_most": plan.at_most}
+    return {
+        **_amounts(plan.whole),
+        "stacks": plan.stacks,
+        "parameters": list(plan.parameters),
+        "workers": plan.workers,
+        "wall_seconds": plan.wall_seconds,
+        "at_most": plan.at_most,
+    }
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -175,10 +196,15 @@ def _print(report: dict[str, Any]) -> None:
     console.print(report["question"] + "\n")
     for title, text in _lines(report):
         console.print(f"{title:<11} {text}")
-    levels = [{"axis": axis, "level": level, **_words(amounts, "left" in report)}
-              for axis, found in report["levels"].items() for level, amounts in found.items()]
-    scales = [{"other scale": scale, "stacks": f"{amounts['stacks']:,}", **_words(amounts)}
-              for scale, amounts in report["other_scales"].items()]
+    levels = [
+        {"axis": axis, "level": level, **_words(amounts, "left" in report)}
+        for axis, found in report["levels"].items()
+        for level, amounts in found.items()
+    ]
+    scales = [
+        {"other scale": scale, "stacks": f"{amounts['stacks']:,}", **_words(amounts)}
+        for scale, amounts in report["other_scales"].items()
+    ]
     for rows in (levels, scales):
         if rows:
             console.print()
@@ -192,22 +218,29 @@ def _lines(report: dict[str, Any]) -> list[tuple[str, str]]:
     from unseen.studies.progress import duration
 
     few, many = report["parameters"]
-    lines = [("cells", f"{report['cells']:,} in {report['stacks']:,} stacks"),
-             ("parameters", f"{few:,}" + ("" if few == many else f" to {many:,}") + " per model"),
-             ("steps", f"{report['steps']:,}"),
-             ("operations", f"{operations(report['flops'])} in training"),
-             ("time", _time(report)),
-             *([("", _contents(*report["kinds"]))] if report["kinds"] else [])]
+    lines = [
+        ("cells", f"{report['cells']:,} in {report['stacks']:,} stacks"),
+        ("parameters", f"{few:,}" + ("" if few == many else f" to {many:,}") + " per model"),
+        ("steps", f"{report['steps']:,}"),
+        ("operations", f"{operations(report['flops'])} in training"),
+        ("time", _time(report)),
+        *([("", _contents(*report["kinds"]))] if report["kinds"] else []),
+    ]
     budget, estimated, left = report["budget_seconds"], report["seconds_on_two_cores"], report.get("left")
     if budget is not None:
         bound = "at most " if report["at_most"] else ""
-        verdict = "" if estimated is None else f"; estimated {bound}{duration(estimated)}: " + (
-            "fits" if estimated <= budget else "DOES NOT FIT")
+        verdict = (
+            ""
+            if estimated is None
+            else f"; estimated {bound}{duration(estimated)}: " + ("fits" if estimated <= budget else "DOES NOT FIT")
+        )
         lines.append(("budget", f"{duration(budget)} on two cores{verdict}"))
     if left is not None:
         failed = f", {left['failed']} of them failed (--retry-failed tries again)" if left["failed"] else ""
-        lines += [("ended", f"{left['ended']} of {left['cells']} cells in {left['directory']}{failed}"),
-                  ("left", f"{left['steps']:,} steps, {operations(left['flops'])}, {_time(left)}")]
+        lines += [
+            ("ended", f"{left['ended']} of {left['cells']} cells in {left['directory']}{failed}"),
+            ("left", f"{left['steps']:,} steps, {operations(left['flops'])}, {_time(left)}"),
+        ]
     return lines
 
 
@@ -228,8 +261,10 @@ def _contents(measured: int, kinds: int) -> str:
     >>> _contents(2, 3)
     'start, data, steps, validations, evaluation of best and last; measured on 2 of 3 kinds of step'
     """
-    return ("start, data, steps, validations, evaluation of best and last; measured on "
-            f"{measured} of {kinds} kind{'s' if kinds > 1 else ''} of step")
+    return (
+        "start, data, steps, validations, evaluation of best and last; measured on "
+        f"{measured} of {kinds} kind{'s' if kinds > 1 else ''} of step"
+    )
 
 
 def _words(amounts: dict[str, Any], left: bool = False) -> dict[str, str]:

@@ -15,12 +15,20 @@ if TYPE_CHECKING:
 
 def report(
     directory: Annotated[Path, typer.Argument(help="A directory that `run` or `train` wrote.")],
-    out: Annotated[Path | None, typer.Option(help="The page (default: DIR/report.html); with --figure a file whose "
-                                             "ending says the format (svg, pdf, png, json, csv), or a folder.")] = None,
-    figure: Annotated[list[str] | None, typer.Option("--figure", metavar="NAME",
-                                                     help="Write this figure instead of the page; repeatable.")] = None,
-    figures: Annotated[Path | None, typer.Option("--figures", metavar="FOLDER",
-                                                 help="Write every figure as SVG, PDF, PNG and CSV.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The page (default: DIR/report.html); with --figure a file whose "
+            "ending says the format (svg, pdf, png, json, csv), or a folder."
+        ),
+    ] = None,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option("--figure", metavar="NAME", help="Write this figure instead of the page; repeatable."),
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="FOLDER", help="Write every figure as SVG, PDF, PNG and CSV.")
+    ] = None,
     scale: Annotated[str | None, typer.Option(help="Of which scale (default: the largest that was run).")] = None,
 ) -> None:
     """Write one HTML file that says what was asked, answered and run; it opens offline. Works on unfinished runs, too.
@@ -67,7 +75,9 @@ def _chosen(source: Source, names: list[str], out: Path) -> list[Path]:
     for one in chosen:
         drawing = one.draw(source)
         if drawing is None:
-            raise CheckFailed(f"figure '{one.name}' has nothing to draw: what it shows is not among the runs of "
-                              f"{source.directory} that have ended")
+            raise CheckFailed(
+                f"figure '{one.name}' has nothing to draw: what it shows is not among the runs of "
+                f"{source.directory} that have ended"
+            )
         drawings.append((one, drawing))
     return publish(drawings, out) if folder else [save(one, drawing, out) for one, drawing in drawings]

@@ -53,16 +53,26 @@ def results(
 
     unseen results runs/ctl --grid bridge,shared
     """
-    asked = {"curves": curves, "cells": cells, "failures": failures, "provenance": provenance, "votes": votes,
-             "success": success, "grid": bool(grid)}
+    asked = {
+        "curves": curves,
+        "cells": cells,
+        "failures": failures,
+        "provenance": provenance,
+        "votes": votes,
+        "success": success,
+        "grid": bool(grid),
+    }
     if sum(asked.values()) > 1:
         raise UsageError(f"{', '.join(f'--{name}' for name in asked)} are different tables; give one of them")
     what = next((name for name, chosen in asked.items() if chosen), "records")
     if grid and format is not Format.table:
         raise UsageError("--grid is a table for people; give --format without it for every record")
     for_people: dict[str, Callable[[], str]] = {
-        "records": lambda: _summary(directory), "failures": lambda: _failures(directory),
-        "success": lambda: _success(directory), "grid": lambda: _grid(directory, grid)}
+        "records": lambda: _summary(directory),
+        "failures": lambda: _failures(directory),
+        "success": lambda: _success(directory),
+        "grid": lambda: _grid(directory, grid),
+    }
     if format is Format.table and what in for_people:
         write(for_people[what](), out)
         return
@@ -70,8 +80,11 @@ def results(
     if format is Format.parquet:
         _parquet(table, out)
         return
-    texts = {Format.table: lambda: table.to_string(index=False), Format.csv: lambda: table.to_csv(index=False),
-             Format.json: lambda: _json(table)}
+    texts = {
+        Format.table: lambda: table.to_string(index=False),
+        Format.csv: lambda: table.to_csv(index=False),
+        Format.json: lambda: _json(table),
+    }
     write(texts[format](), out)
 
 
@@ -102,9 +115,14 @@ def _frame(directory: Path, what: str) -> pd.DataFrame:
 
     with Store.read(directory) as store:
         frames: dict[str, Callable[[], pd.DataFrame]] = {
-            "records": store.records, "curves": store.curves, "failures": store.failures,
-            "provenance": store.provenance, "cells": lambda: cells_table(store.entries()),
-            "votes": lambda: votes(store), "success": lambda: success(store)}
+            "records": store.records,
+            "curves": store.curves,
+            "failures": store.failures,
+            "provenance": store.provenance,
+            "cells": lambda: cells_table(store.entries()),
+            "votes": lambda: votes(store),
+            "success": lambda: success(store),
+        }
         return frames[what]()
 
 
@@ -119,8 +137,11 @@ def _failures(directory: Path) -> str:
     lines = []
     for row in failures.itertuples():
         cell = cells.loc[[row.cell]].iloc[0]
-        lines += [f"{cell.task} {cell.task_options} · {cell.model} {cell.model_options} · seed {cell.seed}, "
-                  f"after step {row.step}: {row.cause}", str(row.traceback)]
+        lines += [
+            f"{cell.task} {cell.task_options} · {cell.model} {cell.model_options} · seed {cell.seed}, "
+            f"after step {row.step}: {row.cause}",
+            str(row.traceback),
+        ]
     return "\n".join(lines)
 
 

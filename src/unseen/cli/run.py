@@ -43,8 +43,9 @@ def run(
     address: Annotated[str | None, typer.Option(help="The Ray cluster (default: one is started here).")] = None,
     weights: Annotated[Weights, typer.Option(help="Keep weights, too, of cells that end from now on.")] = Weights.none,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try cells again that have failed.")] = False,
-    discard_damaged: Annotated[bool, typer.Option(
-        "--discard-damaged", help="Train cells again whose checkpoint is damaged.")] = False,
+    discard_damaged: Annotated[
+        bool, typer.Option("--discard-damaged", help="Train cells again whose checkpoint is damaged.")
+    ] = False,
     stack: Annotated[int | None, typer.Option(help="Cells trained as one (default: found by a probe).")] = None,
     slice_seconds: Annotated[float, typer.Option(help="Seconds of work between two checkpoints.")] = 60.0,
     device: Annotated[str, typer.Option(help="cpu, or another torch device.")] = "cpu",
@@ -68,10 +69,22 @@ def run(
     chosen = scale or found.default_scale
     numbers = None if seeds is None else seed_numbers(seeds)
     try:
-        run_study(found, out, scale=chosen, seeds=numbers, workers=workers, device=device,
-                  executor=executor.value, address=address, keep=weights.value, retry_failed=retry_failed,
-                  discard_damaged=discard_damaged, stack=stack, slice_seconds=slice_seconds,
-                  track=track or ())
+        run_study(
+            found,
+            out,
+            scale=chosen,
+            seeds=numbers,
+            workers=workers,
+            device=device,
+            executor=executor.value,
+            address=address,
+            keep=weights.value,
+            retry_failed=retry_failed,
+            discard_damaged=discard_damaged,
+            stack=stack,
+            slice_seconds=slice_seconds,
+            track=track or (),
+        )
     except Interrupted as stopped:
         typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None
@@ -93,5 +106,6 @@ def check_failures(out: Path, entries: Sequence[Entry]) -> None:
     with Store.read(out) as store:
         failed = len({entry.cell.id for entry in entries} & set(store.failures().cell))
     if failed:
-        raise CheckFailed(f"{failed} cells failed; `unseen results {out} --failures` says why, --retry-failed tries "
-                          "them again")
+        raise CheckFailed(
+            f"{failed} cells failed; `unseen results {out} --failures` says why, --retry-failed tries them again"
+        )

@@ -55,8 +55,9 @@ def _option(text: str, kind: Any) -> Any:
     """
     value = _value(text)
     forms = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    several = str not in forms and any(get_origin(one) is tuple and get_origin(get_args(one)[0]) is not tuple
-                                       for one in forms)
+    several = str not in forms and any(
+        get_origin(one) is tuple and get_origin(get_args(one)[0]) is not tuple for one in forms
+    )
     if not several or value is None or isinstance(value, list | dict):
         return value
     return [_value(part.strip()) for part in text.split(",") if part.strip()]

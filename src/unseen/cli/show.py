@@ -85,12 +85,17 @@ def _json(task: Task, examples: Examples, condition: str) -> str:
 def _html(task: Task, examples: Examples, condition: str) -> str:
     from html import escape
 
-    parts = [f"<figure>{task.picture(examples, i)}<figcaption><pre>{escape(task.describe(examples, i))}</pre>"
-             "</figcaption></figure>" for i in range(len(examples))]
+    parts = [
+        f"<figure>{task.picture(examples, i)}<figcaption><pre>{escape(task.describe(examples, i))}</pre>"
+        "</figcaption></figure>"
+        for i in range(len(examples))
+    ]
     title = escape(f"{task.name} · {condition}")
     style = "body{font:1rem system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}figure{margin:2rem 0}"
-    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f"<style>{style}</style></head><body><h1>{title}</h1>{''.join(parts)}<p>{escape(_page(task))}</p></body></html>")
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{style}</style></head><body><h1>{title}</h1>{''.join(parts)}<p>{escape(_page(task))}</p></body></html>"
+    )
 
 
 def _write_pictures(task: Task, examples: Examples, format: Format, out: Path | None) -> None:

@@ -34,8 +34,11 @@ def studies(
     width = max(len(entry.name) for entry in found)
     for entry, one in found.items():
         typer.echo(f"{entry.name:<{width}}  {entry.summary} · {_scales(one)}")
-    typer.echo("\nunseen studies NAME shows one; unseen plan NAME prices it; unseen run NAME --out DIR runs it. "
-               "Minutes are on two cores.", err=True)
+    typer.echo(
+        "\nunseen studies NAME shows one; unseen plan NAME prices it; unseen run NAME --out DIR runs it. "
+        "Minutes are on two cores.",
+        err=True,
+    )
 
 
 def _scales(one: Study) -> str:
@@ -66,5 +69,13 @@ def _page(one: Study) -> list[str]:
         lines += ["", f"claims: {', '.join(one.claims)}"]
     deviations = {"every scale": list(one.notes)}
     deviations |= {scale: [said for said in one.deviations(scale) if said not in one.notes] for scale in one.scales}
-    return [*lines, "", "deviations", *(f"  {where}: {'; '.join(said) or 'nothing else'}"
-                                        for where, said in deviations.items() if said or where in one.scales)]
+    return [
+        *lines,
+        "",
+        "deviations",
+        *(
+            f"  {where}: {'; '.join(said) or 'nothing else'}"
+            for where, said in deviations.items()
+            if said or where in one.scales
+        ),
+    ]

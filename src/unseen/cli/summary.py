@@ -67,8 +67,13 @@ def _table(records: pd.DataFrame, axes: list[str]) -> list[str]:
     for place in places:
         found = [groups.get((*place, c)) for c in conditions]
         runs = max(len(values) for values in found if values is not None)
-        rows.append([*place, str(runs),
-                     *("" if values is None else _score(values, len(places) <= MOST_INTERVALS) for values in found)])
+        rows.append(
+            [
+                *place,
+                str(runs),
+                *("" if values is None else _score(values, len(places) <= MOST_INTERVALS) for values in found),
+            ]
+        )
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [f"{_TITLES[metric]}:", *lines]
@@ -108,15 +113,19 @@ def _notes(cells: pd.DataFrame, axes: list[str]) -> list[str]:
     covers = "initialisation and data" if (cells.seed == cells.data_seed).all() else "initialisation, on one data set"
     sizes = cells[ended].groupby(axes or "scale", dropna=False).size()
     enough = sizes[sizes >= FEWEST]
-    marks = [("failed", cells.status == "failed"), ("diverged", cells.status == "diverged"),
-             ("still learning at the end", ended & (cells.still_learning == 1)),
-             ("too few validations to tell whether still learning", ended & cells.still_learning.isna())]
+    marks = [
+        ("failed", cells.status == "failed"),
+        ("diverged", cells.status == "diverged"),
+        ("still learning at the end", ended & (cells.still_learning == 1)),
+        ("too few validations to tell whether still learning", ended & cells.still_learning.isna()),
+    ]
     notes = [_where(cells[chosen], axes, what) for what, chosen in marks if chosen.any()]
     pending = int((cells.status == "pending").sum())
     notes += [f"{pending} cells have not ended; the same `run` goes on with them"] if pending else []
     if ended.any():
         spread = f"intervals: 95 %, bootstrap over seeds ({covers})" + (
-            "; indicative where there are fewer than 10 seeds" if (enough < INDICATIVE).any() else "")
+            "; indicative where there are fewer than 10 seeds" if (enough < INDICATIVE).any() else ""
+        )
         notes.append("best weights on validation; " + (spread if len(enough) else "± one standard deviation"))
     return ["", *notes]
 
@@ -124,8 +133,9 @@ def _notes(cells: pd.DataFrame, axes: list[str]) -> list[str]:
 def _where(cells: pd.DataFrame, axes: list[str], what: str) -> str:
     """`still learning at the end: 3 runs (T6 T+Pos+Att seed 0, 4; …)`."""
     groups = cells.groupby(axes, sort=False, dropna=False) if axes else [((), cells)]
-    places = [f"{' '.join(filter(None, map(_shown, key)))} seed {', '.join(map(str, rows.seed))}"
-              for key, rows in groups]
+    places = [
+        f"{' '.join(filter(None, map(_shown, key)))} seed {', '.join(map(str, rows.seed))}" for key, rows in groups
+    ]
     shown = "; ".join(p.strip() for p in places[:6]) + ("; …" if len(places) > 6 else "")
     return f"{what}: {len(cells)} run{'s' if len(cells) > 1 else ''} ({shown})"
 
@@ -142,14 +152,17 @@ def _train(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -
     pending = int((entries.status == "pending").sum())
     ended = entries.status.isin(["finished", "stopped"])
     covered = "initialisation and data" if work.get("data_seed") == "own" else "initialisation, on one data set"
-    notes = [f"{pending} of {len(entries)} runs have not ended" if pending else "",
-             _seeds(entries, entries.status == "failed", "failed"),
-             _seeds(entries, entries.status == "diverged", "diverged"),
-             _seeds(entries, entries.still_learning == 1, "still learning at the end"),
-             _seeds(entries, ended & entries.still_learning.isna(),
-                    "too few validations to tell whether still learning"),
-             f"intervals: 95 %, bootstrap over seeds ({covered})"
-             + ("; indicative, fewer than 10 seeds" if ended.sum() < 10 else "") if ended.sum() >= 3 else ""]
+    notes = [
+        f"{pending} of {len(entries)} runs have not ended" if pending else "",
+        _seeds(entries, entries.status == "failed", "failed"),
+        _seeds(entries, entries.status == "diverged", "diverged"),
+        _seeds(entries, entries.still_learning == 1, "still learning at the end"),
+        _seeds(entries, ended & entries.still_learning.isna(), "too few validations to tell whether still learning"),
+        f"intervals: 95 %, bootstrap over seeds ({covered})"
+        + ("; indicative, fewer than 10 seeds" if ended.sum() < 10 else "")
+        if ended.sum() >= 3
+        else "",
+    ]
     return "\n".join(lines + [note for note in notes if note])
 
 

@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
-HELP = "Also log to tensorboard, mlflow or wandb (offline): the tool, or tool:DIR (default: DIR/tracking/…). " \
-       "May be repeated."
+HELP = (
+    "Also log to tensorboard, mlflow or wandb (offline): the tool, or tool:DIR (default: DIR/tracking/…). "
+    "May be repeated."
+)
 
 
 class Tool(StrEnum):

@@ -14,8 +14,9 @@ from unseen.errors import UsageError
 
 def train(
     task: Annotated[str, typer.Argument(help="A task, e.g. retrieval/T6.")],
-    model: Annotated[str, typer.Argument(help="A model, e.g. retrieval-transformer, or a class of yours: "
-                                              "module:Class.")],
+    model: Annotated[
+        str, typer.Argument(help="A model, e.g. retrieval-transformer, or a class of yours: module:Class.")
+    ],
     out: Annotated[Path, typer.Option(help="Where the records go; the same work is continued.")],
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 5, or 0,3,7.")] = "5",
     steps: Annotated[int | None, typer.Option(help="Training steps (default: the recipe's).")] = None,
@@ -23,8 +24,9 @@ def train(
     data_seed: Annotated[int | None, typer.Option(help="One data set for all seeds (default: each its own).")] = None,
     stack: Annotated[int | None, typer.Option(help="Seeds trained as one (default: found by a probe).")] = None,
     device: Annotated[str, typer.Option(help="cpu, or another torch device.")] = "cpu",
-    discard_damaged: Annotated[bool, typer.Option(
-        "--discard-damaged", help="Train seeds again whose checkpoint is damaged.")] = False,
+    discard_damaged: Annotated[
+        bool, typer.Option("--discard-damaged", help="Train seeds again whose checkpoint is damaged.")
+    ] = False,
     track: Annotated[list[str] | None, typer.Option(help=TRACK)] = None,
     set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
 ) -> None:
@@ -59,8 +61,18 @@ def train(
     from unseen.studies.run import Interrupted
 
     try:
-        runs = run(found, options, seeds=numbers, recipe=used, data_seed=data_seed, out=out, stack=stack, device=device,
-                   discard_damaged=discard_damaged, track=track or ())
+        runs = run(
+            found,
+            options,
+            seeds=numbers,
+            recipe=used,
+            data_seed=data_seed,
+            out=out,
+            stack=stack,
+            device=device,
+            discard_damaged=discard_damaged,
+            track=track or (),
+        )
     except Interrupted as stopped:
         typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None

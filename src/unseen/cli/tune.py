@@ -29,8 +29,10 @@ def tune(
     recipe: Annotated[str | None, typer.Option(help="The untuned recipe (default: as published, or quick).")] = None,
     vary: Annotated[list[str] | None, typer.Option(help="Also compare values of an option: gating=none,joint.")] = None,
     budget: Annotated[int | None, typer.Option(help="Configurations for each model (default: the grid of 80).")] = None,
-    search: Annotated[list[str] | None, typer.Option(help="A space of your own instead of the grid: "
-                                                          "learning_rate=1e-5..1e-2, batch=64,256.")] = None,
+    search: Annotated[
+        list[str] | None,
+        typer.Option(help="A space of your own instead of the grid: learning_rate=1e-5..1e-2, batch=64,256."),
+    ] = None,
     tasks: Annotated[int, typer.Option(help="Tuning tasks; none of them is reported.")] = 1,
     seeds: Annotated[str, typer.Option(help="Reported seeds: how many, or which (0,3,7).")] = "5",
     workers: Annotated[int | None, typer.Option(help="Worker processes (default: one per core).")] = None,
@@ -57,8 +59,11 @@ def tune(
     from unseen.studies.tune_space import parse
     from unseen.tasks import TASKS
 
-    parts: dict[str, type[Config]] = {"task": TASKS.load(task), "model": own_options(named(models[0])),
-                                      "recipe": Recipe}
+    parts: dict[str, type[Config]] = {
+        "task": TASKS.load(task),
+        "model": own_options(named(models[0])),
+        "recipe": Recipe,
+    }
     given = settings(set or [], parts)
     if "task_seed" in given["task"]:
         raise UsageError("--set task_seed=…: tune chooses task seeds itself, those of 1000 and more to tune on")
@@ -68,10 +73,17 @@ def tune(
         given["recipe"]["steps"] = steps
     entries = contenders(task, models, vary=_varied(vary or [], parts), recipe=recipe, settings=given)
     try:
-        found = run(entries, out, space=parse(search) if search else None, budget=budget, tasks=tasks,
-                    seeds=seed_numbers(seeds),
-                    settings=Settings(executor=executor.value, workers=workers, address=address, keep="none",
-                                      track=tuple(track or ())))
+        found = run(
+            entries,
+            out,
+            space=parse(search) if search else None,
+            budget=budget,
+            tasks=tasks,
+            seeds=seed_numbers(seeds),
+            settings=Settings(
+                executor=executor.value, workers=workers, address=address, keep="none", track=tuple(track or ())
+            ),
+        )
     except Interrupted as stopped:
         typer.echo(f"{stopped}.", err=True)
         raise typer.Exit(130) from None
@@ -88,8 +100,12 @@ def side_by_side(found: Tuned, records: pd.DataFrame) -> str:
     from unseen.studies.tune import REPORTED
 
     metric = "accuracy" if (records.metric == "accuracy").any() else "loss"
-    rows = records[records.scale.isin(REPORTED) & (records.metric == metric) & (records.factor == "")
-                   & (records.selection == "best")]
+    rows = records[
+        records.scale.isin(REPORTED)
+        & (records.metric == metric)
+        & (records.factor == "")
+        & (records.selection == "best")
+    ]
     lines, means = [], dict[tuple[str, str], dict[str, float]]()
     for place, recipe in zip(found.contenders, found.recipes, strict=True):
         mine, name = rows, " ".join(str(level) for level in place.values())
@@ -107,8 +123,11 @@ def side_by_side(found: Tuned, records: pd.DataFrame) -> str:
         for (condition, scale), named in means.items():
             order = sorted(named, key=lambda name: named[name], reverse=metric == "accuracy")
             lines.append(f"  {condition}, {scale}: " + ", ".join(order))
-    lines += ["", f"{metric} of the best weights on validation: mean ± one standard deviation over reported runs, "
-                  "which share no task or training data with tuning"]
+    lines += [
+        "",
+        f"{metric} of the best weights on validation: mean ± one standard deviation over reported runs, "
+        "which share no task or training data with tuning",
+    ]
     return "\n".join(lines)
 
 

@@ -27,8 +27,13 @@ def verify(
     data: Annotated[list[Path] | None, typer.Option(help="Foreign examples to judge, on form and target.")] = None,
     mapping: Annotated[Path | None, typer.Option(help="The query table of the foreign examples (retrieval).")] = None,
     world: Annotated[Path | None, typer.Option(help="The world of the foreign examples (ctl).")] = None,
-    ties: Annotated[str | None, typer.Option(help="Where several objects fit a foreign question: an error, or the "
-                                                  "smallest (x, y) counts (gcog).", metavar="error|smallest")] = None,
+    ties: Annotated[
+        str | None,
+        typer.Option(
+            help="Where several objects fit a foreign question: an error, or the smallest (x, y) counts (gcog).",
+            metavar="error|smallest",
+        ),
+    ] = None,
     set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
 ) -> None:
     """Check a task in every way: solver, spec, purity, what is unseen, balance, shortcuts, artefacts.
@@ -49,8 +54,11 @@ def verify(
         raise UsageError(f"--{next(iter([*companions, 'ties']))} goes with --data FILE")
     if data and tasks[0].alike:
         tasks = tasks[:1]
-    passed = [_judge(task, path, companions) for path in data for task in tasks] if data else [
-        _check(task, n) for task in tasks]
+    passed = (
+        [_judge(task, path, companions) for path in data for task in tasks]
+        if data
+        else [_check(task, n) for task in tasks]
+    )
     if not all(passed):
         raise CheckFailed(f"{passed.count(False)} of {len(passed)} {'files' if data else 'tasks'} failed")
 

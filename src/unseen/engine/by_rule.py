@@ -44,14 +44,18 @@ def _tables(answers: Array, examples: Examples, task: Task) -> dict[str, pd.Data
     """Each metric by rule: of tokens where there are tokens."""
     kind, targets, rule = task.spec.target.kind, examples.targets, examples.factors["rule"]
     if kind == "real":
-        return {"loss": absolute_error_by(answers, targets, rule),
-                "relative_loss": relative_error_by(answers, targets, rule)}
+        return {
+            "loss": absolute_error_by(answers, targets, rule),
+            "relative_loss": relative_error_by(answers, targets, rule),
+        }
     return {"accuracy": accuracy_by(answers, targets, kind, rule)}
 
 
 def _measures(condition: str, metric: str, table: pd.DataFrame) -> list[Measure]:
     rows = table[["level", "value", "standard_error", "n"]].to_numpy().tolist()
-    found = [Measure(condition, "rule", str(int(rule)), f"{BY_RULE}/{metric}", value, error, int(n))
-             for rule, value, error, n in rows]
+    found = [
+        Measure(condition, "rule", str(int(rule)), f"{BY_RULE}/{metric}", value, error, int(n))
+        for rule, value, error, n in rows
+    ]
     worst = (min if metric == "accuracy" else max)(found, key=lambda one: one.value)
     return [*found, replace(worst, factor="", level="", metric=f"{BY_RULE}/worst_{metric}")]

@@ -24,8 +24,9 @@ def unpack(path: str, data: bytes) -> Checkpoint:
         header = json.loads(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["checkpoint"])
         return Checkpoint(header["step"], header["progress"], load(data))
     except (SafetensorError, KeyError, ValueError) as error:
-        raise CheckFailed(f"{path} is damaged and can't be read as a checkpoint ({error}); "
-                          "train into a new directory") from error
+        raise CheckFailed(
+            f"{path} is damaged and can't be read as a checkpoint ({error}); train into a new directory"
+        ) from error
 
 
 def pack_weights(state: dict[str, Tensor]) -> bytes:

@@ -43,9 +43,10 @@ DRAWING: Mapping[str, Drawing] = {
 def examples_drawn(task: Task, evaluation: Evaluation, data_seeds: int = 1) -> int:
     """How many examples an evaluation looks at, of members that were trained on so many sets of data."""
     sizes = {name: task.size(name) for name in conditions(task, evaluation)}
-    return (sum(min(evaluation.examples, size or evaluation.examples) * (data_seeds if name == "train" else 1)
-                for name, size in sizes.items())
-            + sum(drawing.examples(task, evaluation) for drawing in _drawing(evaluation).values()))
+    return sum(
+        min(evaluation.examples, size or evaluation.examples) * (data_seeds if name == "train" else 1)
+        for name, size in sizes.items()
+    ) + sum(drawing.examples(task, evaluation) for drawing in _drawing(evaluation).values())
 
 
 def evaluate(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
@@ -56,8 +57,11 @@ def evaluate(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
     rows: list[list[Measure]] = [[] for _ in range(len(stack))]
     for condition in conditions(task, evaluation):
         examples = shown(task, condition, evaluation.examples, origin)
-        analyses = {name: analysis for name, analysis in _analyses(evaluation).items()
-                    if task.name in analysis.tasks and condition == analysis.condition}
+        analyses = {
+            name: analysis
+            for name, analysis in _analyses(evaluation).items()
+            if task.name in analysis.tasks and condition == analysis.condition
+        }
         traces = predictions(stack, examples, task.spec, _needs(analyses))
         predicted = traces["prediction"]
         for member, (found, own) in enumerate(zip(rows, each(examples, len(stack)), strict=True)):
@@ -108,31 +112,51 @@ def _needs(analyses: Mapping[str, Analysis]) -> list[str]:
 
 def _summaries(trace: Trace, examples: Examples, analyses: Mapping[str, Analysis], condition: str) -> list[Measure]:
     """What the analyses leave of one member; nothing of one that reads what the model does not keep."""
-    return [Measure(condition, factor, level, f"{name}/{measure}", value, float("nan"), n)
-            for name, analysis in analyses.items() if trace.keys() >= set(analysis.needs or ())
-            for factor, level, measure, value, n in analysis.summarise(trace, examples.targets, examples.factors)]
+    return [
+        Measure(condition, factor, level, f"{name}/{measure}", value, float("nan"), n)
+        for name, analysis in analyses.items()
+        if trace.keys() >= set(analysis.needs or ())
+        for factor, level, measure, value, n in analysis.summarise(trace, examples.targets, examples.factors)
+    ]
 
 
 def _performance(predicted: Array, examples: Examples, task: Task, condition: str) -> list[Measure]:
     kind = task.spec.target.kind
     if kind == "real":
-        scores = {"loss": absolute_error(predicted, examples.targets),
-                  "relative_loss": relative_error(predicted, examples.targets)}
+        scores = {
+            "loss": absolute_error(predicted, examples.targets),
+            "relative_loss": relative_error(predicted, examples.targets),
+        }
         return [Measure(condition, "", "", metric, s.value, s.standard_error, s.n) for metric, s in scores.items()]
     targets, factors = examples.targets, {name: examples.factors[name] for name in task.report_by}
     lost = Measure(condition, "", "", "loss", member_loss(predicted, targets, task.spec), float("nan"), len(examples))
-    rows = [lost, *_shares(condition, "accuracy", accuracy(predicted, targets, kind),
-                           {name: accuracy_by(predicted, targets, kind, levels) for name, levels in factors.items()})]
+    rows = [
+        lost,
+        *_shares(
+            condition,
+            "accuracy",
+            accuracy(predicted, targets, kind),
+            {name: accuracy_by(predicted, targets, kind, levels) for name, levels in factors.items()},
+        ),
+    ]
     kinds = task.answer_kinds
     if kinds is not None:
-        rows += _shares(condition, "right_kind", kind_accuracy(predicted, targets, kinds),
-                        {name: kind_accuracy_by(predicted, targets, kinds, at) for name, at in factors.items()})
+        rows += _shares(
+            condition,
+            "right_kind",
+            kind_accuracy(predicted, targets, kinds),
+            {name: kind_accuracy_by(predicted, targets, kinds, at) for name, at in factors.items()},
+        )
     return rows
 
 
 def _shares(condition: str, metric: str, whole: Score, tables: Mapping[str, pd.DataFrame]) -> list[Measure]:
     """A share of examples, overall and at each level of each factor."""
-    return [Measure(condition, "", "", metric, whole.value, whole.standard_error, whole.n),
-            *(Measure(condition, factor, str(level), metric, float(value), float(error), int(n))
-              for factor, table in tables.items()
-              for level, value, error, n in table[["level", "value", "standard_error", "n"]].to_numpy())]
+    return [
+        Measure(condition, "", "", metric, whole.value, whole.standard_error, whole.n),
+        *(
+            Measure(condition, factor, str(level), metric, float(value), float(error), int(n))
+            for factor, table in tables.items()
+            for level, value, error, n in table[["level", "value", "standard_error", "n"]].to_numpy()
+        ),
+    ]

@@ -97,8 +97,9 @@ class Feeds:
         self._feeds = {s: self._feeds.get(s) or Feed(*s, self._batch, self._batches) for s in sources}
         drawn = {s: feed.batch(step) for s, feed in self._feeds.items()}
         parts = [drawn[s] for s in sources]
-        return Batch({k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs},
-                     np.stack([p.targets for p in parts]))
+        return Batch(
+            {k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs}, np.stack([p.targets for p in parts])
+        )
 
 
 def tensors(arrays: Mapping[str, Array], spec: Spec, dtype: torch.dtype, device: str) -> dict[str, Tensor]:

@@ -32,8 +32,14 @@ _ROUNDING = 1e-4
 """Answers that differ by less, relative to the largest, are the same."""
 
 
-def check_fit(build: Callable[[], nn.Module], task: Task, recipe: Recipe, evaluation: Evaluation,
-              data_seed: DataSeed = 0, device: str = "cpu") -> list[str]:
+def check_fit(
+    build: Callable[[], nn.Module],
+    task: Task,
+    recipe: Recipe,
+    evaluation: Evaluation,
+    data_seed: DataSeed = 0,
+    device: str = "cpu",
+) -> list[str]:
     """What is odd about a model; one that can't be trained and evaluated on a task as recipe and evaluation say is
     refused. `build` makes it as it is before training, each time anew; `data_seed` is whose data it is trained on."""
     module = build()
@@ -60,9 +66,11 @@ def check_traces(stack: Stack, task: Task, evaluation: Evaluation, model: str) -
     for name, reason in reasons.items():
         trace = reason.removeprefix(NOT_KEPT)
         if trace != reason:
-            raise UsageError(f"the analysis {name} reads the trace {trace}, which {model} does not keep. Keep it by "
-                             f"tape.keep({trace.split(', ')[0]!r}, …) in forward(inputs, tape), or leave the analysis "
-                             "out")
+            raise UsageError(
+                f"the analysis {name} reads the trace {trace}, which {model} does not keep. Keep it by "
+                f"tape.keep({trace.split(', ')[0]!r}, …) in forward(inputs, tape), or leave the analysis "
+                "out"
+            )
 
 
 def check_forward(module: nn.Module) -> None:
@@ -71,8 +79,10 @@ def check_forward(module: nn.Module) -> None:
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not parameters or len([name for name in needed if name != "tape"]) > 1:
         call = f"forward({', '.join(p.name for p in parameters)})"
-        raise UsageError(f"{type(module).__name__} has {call}; expected forward(inputs) or forward(inputs, tape), "
-                         "where inputs is a dict by field name")
+        raise UsageError(
+            f"{type(module).__name__} has {call}; expected forward(inputs) or forward(inputs, tape), "
+            "where inputs is a dict by field name"
+        )
 
 
 def check_answers(stack: Stack, task: Task, names: Iterable[str], model: str, data_seed: DataSeed = "test") -> None:
@@ -89,14 +99,18 @@ def check_answers(stack: Stack, task: Task, names: Iterable[str], model: str, da
         if number:
             continue  # what is left is the same in every condition
         if not _same(answer, _answer(stack, inputs, expected, task.spec, place)):
-            raise UsageError(f"{place}: two calls on the same examples give different answers; in evaluation nothing "
-                             "may be random (nn.Dropout knows when, tape.dropout too)")
+            raise UsageError(
+                f"{place}: two calls on the same examples give different answers; in evaluation nothing "
+                "may be random (nn.Dropout knows when, tape.dropout too)"
+            )
         middle = slice(len(examples) // 2, len(examples) // 2 + 1)  # there are others before it and after it
         alone = {name: value[middle] for name, value in inputs.items()}
         if not _same(answer[middle], _answer(stack, alone, (1, *expected[1:]), task.spec, place)):
-            raise UsageError(f"{place}: the answer to an example depends on the others in its batch. Inputs are batch "
-                             "first, (batch, place, …): is there an nn.LSTM or nn.TransformerEncoder without "
-                             "batch_first=True, or a mean or softmax over dimension 0?")
+            raise UsageError(
+                f"{place}: the answer to an example depends on the others in its batch. Inputs are batch "
+                "first, (batch, place, …): is there an nn.LSTM or nn.TransformerEncoder without "
+                "batch_first=True, or a mean or softmax over dimension 0?"
+            )
 
 
 def _check_parameters(module: nn.Module, again: nn.Module) -> None:
@@ -106,14 +120,19 @@ def _check_parameters(module: nn.Module, again: nn.Module) -> None:
         raise UsageError(f"{name} has no parameters to train; `unseen.evaluate` measures it as it is")
     for (place, value), (_, other) in zip(_numbers(module), _numbers(again), strict=False):
         if isinstance(value, nn.parameter.UninitializedParameter | nn.parameter.UninitializedBuffer):
-            raise UsageError(f"{name}: {place} has no shape before the first batch (a lazy layer); give it one from "
-                             "the spec")
+            raise UsageError(
+                f"{name}: {place} has no shape before the first batch (a lazy layer); give it one from the spec"
+            )
         if value.is_complex():
-            raise UsageError(f"{name}: {place} is complex; keep its real and imaginary part as real numbers, and join "
-                             "them in forward (torch.view_as_complex)")
+            raise UsageError(
+                f"{name}: {place} is complex; keep its real and imaginary part as real numbers, and join "
+                "them in forward (torch.view_as_complex)"
+            )
         if not torch.equal(value, other):
-            raise UsageError(f"{name}: {place} is not the same in two modules of one seed. Give it values (torch.empty "
-                             "does not), drawn by torch: its generator is seeded, those of NumPy and Python are not")
+            raise UsageError(
+                f"{name}: {place} is not the same in two modules of one seed. Give it values (torch.empty "
+                "does not), drawn by torch: its generator is seeded, those of NumPy and Python are not"
+            )
 
 
 def _numbers(module: nn.Module) -> list[tuple[str, Tensor]]:
@@ -138,11 +157,14 @@ def measured(module: nn.Module) -> Stack:
     try:
         stack = Stack([copy.deepcopy(module).requires_grad_(False)])
     except Exception as error:
-        raise UsageError(f"{name} can't be copied: {_line(error)}. Does it keep a tensor of an earlier forward pass? "
-                         "Detach it") from error
+        raise UsageError(
+            f"{name} can't be copied: {_line(error)}. Does it keep a tensor of an earlier forward pass? Detach it"
+        ) from error
     if stack.dtype not in (torch.float32, torch.float64):
-        raise UsageError(f"{name} is of type {str(stack.dtype).removeprefix('torch.')}; expected float32 or float64: "
-                         "give module.float()")
+        raise UsageError(
+            f"{name} is of type {str(stack.dtype).removeprefix('torch.')}; expected float32 or float64: "
+            "give module.float()"
+        )
     return stack
 
 
@@ -166,16 +188,21 @@ def _answer(stack: Stack, inputs: Mapping[str, Tensor], expected: Sequence[int],
     except Exception as error:
         given = ", ".join(f"{k} {str(v.dtype).removeprefix('torch.')} {tuple(v.shape)}" for k, v in inputs.items())
         absent = " is no input of this task" if isinstance(error, KeyError) and error.args[0] not in inputs else ""
-        raise UsageError(f"{place}: {type(error).__name__}: {_line(error)}{absent}. The inputs are a dict: {given}"
-                         f"{_longer(inputs, spec)}") from error
+        raise UsageError(
+            f"{place}: {type(error).__name__}: {_line(error)}{absent}. The inputs are a dict: {given}"
+            f"{_longer(inputs, spec)}"
+        ) from error
     if not isinstance(answer, Tensor):
         raise UsageError(f"{place}: forward returned {_what(answer)}; expected {wanted}")
     if tuple(answer.shape) != tuple(expected):
-        raise UsageError(f"{place}: the model's prediction has shape {tuple(answer.shape)}; expected {wanted}"
-                         f"{_hint(answer, expected)}")
+        raise UsageError(
+            f"{place}: the model's prediction has shape {tuple(answer.shape)}; expected {wanted}"
+            f"{_hint(answer, expected)}"
+        )
     if answer.dtype != stack.dtype:
-        raise UsageError(f"{place}: the model's prediction is of type {str(answer.dtype).removeprefix('torch.')}; "
-                         f"expected {wanted}")
+        raise UsageError(
+            f"{place}: the model's prediction is of type {str(answer.dtype).removeprefix('torch.')}; expected {wanted}"
+        )
     if answer.isnan().any():
         bad = int(answer.isnan().flatten(1).any(1).sum())
         raise UsageError(f"{place}: the model answers NaN on {bad} of {len(answer)} examples")
@@ -235,8 +262,11 @@ def _hint(answer: Tensor, expected: Sequence[int]) -> str:
 def _longer(inputs: Mapping[str, Tensor], spec: Spec) -> str:
     """Streams that are longer than the spec says: a condition may have such."""
     found = {f.along: inputs[f.name].shape[1] for f in spec.inputs if f.along is not None}
-    long = [f"{name} has {length} places here, {spec.stream(name).length} in the spec" for name, length in found.items()
-            if length > spec.stream(name).length]
+    long = [
+        f"{name} has {length} places here, {spec.stream(name).length} in the spec"
+        for name, length in found.items()
+        if length > spec.stream(name).length
+    ]
     return f" ({'; '.join(long)})" if long else ""
 
 

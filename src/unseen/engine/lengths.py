@@ -25,11 +25,15 @@ class ByLength:
     def __init__(self, task: Task, batch: int) -> None:
         lengths = task.schedule()
         if lengths is None:
-            raise UsageError(f"batches = lengths: the training examples of {task.name} are all of one length, or "
-                             "without end; use batches = shuffled")
+            raise UsageError(
+                f"batches = lengths: the training examples of {task.name} are all of one length, or "
+                "without end; use batches = shuffled"
+            )
         if len(lengths) < batch:
-            raise UsageError(f"batches = lengths: a batch of {batch} does not fit into the {len(lengths)} training "
-                             f"examples of {task.name}")
+            raise UsageError(
+                f"batches = lengths: a batch of {batch} does not fit into the {len(lengths)} training "
+                f"examples of {task.name}"
+            )
         self._lengths, self._batch, self._batches = lengths, batch, len(lengths) // batch
         self._named = {key: value for key, value in task.drawn_by().items() if key not in task.instance}
         self._epoch, self._order = -1, np.empty((0, batch), np.int64)

@@ -24,8 +24,10 @@ def loss(prediction: Tensor, targets: Tensor, target: Target) -> Tensor:
     answered = prediction.shape[:-1] if target.kind == "category" else prediction.shape
     if answered != targets.shape:
         values = f" with {target.width} values" if target.kind == "category" else ""
-        raise UsageError(f"the model's prediction has shape {tuple(prediction.shape)}, but the task's target, batch "
-                         f"first, has {tuple(targets.shape)}{values}")
+        raise UsageError(
+            f"the model's prediction has shape {tuple(prediction.shape)}, but the task's target, batch "
+            f"first, has {tuple(targets.shape)}{values}"
+        )
     if target.kind == "category":
         return F.cross_entropy(prediction.flatten(0, -2), targets.flatten())
     if target.kind == "binary":

@@ -19,8 +19,9 @@ class Optimiser:
     """torch's own fused optimiser on the rows of a stack, one parameter group per run of members with equal rates."""
 
     def __init__(self, rows: Tensor, recipes: Sequence[Recipe]) -> None:
-        self._clips = torch.tensor([r.clip if r.clip is not None else torch.inf for r in recipes],
-                                   dtype=rows.dtype, device=rows.device)
+        self._clips = torch.tensor(
+            [r.clip if r.clip is not None else torch.inf for r in recipes], dtype=rows.dtype, device=rows.device
+        )
         groups, start = [], 0
         for (rate, decay), run in groupby(recipes, key=lambda r: (r.learning_rate, r.weight_decay)):
             end = start + len(list(run))

@@ -20,8 +20,9 @@ NOT_KEPT = "the model keeps no "
 """How the reason begins why an analysis has nothing to read; the names of the traces follow."""
 
 
-def predictions(stack: Stack, examples: Examples | Sequence[Examples], spec: Spec,
-                wanted: Sequence[str] = ()) -> dict[str, Array]:
+def predictions(
+    stack: Stack, examples: Examples | Sequence[Examples], spec: Spec, wanted: Sequence[str] = ()
+) -> dict[str, Array]:
     """`prediction` and the wanted intermediates of every member: arrays (member, example, …).
 
     All members answer the same examples, or each its own, of which there must be equally many.
@@ -44,8 +45,9 @@ def each(examples: Examples | Sequence[Examples], members: int) -> list[Examples
 
 def member_loss(predicted: Array, targets: Array, spec: Spec) -> float:
     """The mean loss of one member."""
-    return float(loss(torch.from_numpy(predicted).double(), target_tensor(targets, spec, torch.float64, "cpu"),
-                      spec.target))
+    return float(
+        loss(torch.from_numpy(predicted).double(), target_tensor(targets, spec, torch.float64, "cpu"), spec.target)
+    )
 
 
 def conditions(task: Task, evaluation: Evaluation) -> list[str]:

@@ -55,9 +55,14 @@ def time_sizes(job: Job, tried: Iterable[int], seconds: float = math.inf) -> dic
     warm_up()
     deadline, clock = time.perf_counter() + seconds, _clock(job)
     # It never ends, never validates and never diverges: only steps are timed.
-    recipe = job.recipe.model_copy(update={
-        "steps": 10**9, "validate_every": 10**9, "learning_rate": 1e-9,
-        "validation_examples": min(_ANSWERED, job.recipe.validation_examples)})
+    recipe = job.recipe.model_copy(
+        update={
+            "steps": 10**9,
+            "validate_every": 10**9,
+            "learning_rate": 1e-9,
+            "validation_examples": min(_ANSWERED, job.recipe.validation_examples),
+        }
+    )
     feeds, found, expected = _OneBatch(job.task, recipe), dict[int, Pace](), 0.0
     for size in sorted(tried):
         if found and time.perf_counter() + size * expected > deadline:
@@ -122,8 +127,10 @@ def _pace(job: Job, feeds: Feeds, clock: Callable[[], float], deadline: float) -
 
 def _step(trainer: Trainer, clock: Callable[[], float], deadline: float) -> float:
     times: list[float] = []
-    while len(times) <= _WARM or (time.perf_counter() < deadline and (
-            len(times) < _WARM + _TIMED or (sum(times) < _LONG and len(times) < _WARM + _MOST))):
+    while len(times) <= _WARM or (
+        time.perf_counter() < deadline
+        and (len(times) < _WARM + _TIMED or (sum(times) < _LONG and len(times) < _WARM + _MOST))
+    ):
         began = clock()
         trainer.advance(steps=1)
         times.append(clock() - began)
@@ -143,5 +150,6 @@ class _OneBatch(Feeds):
     def batch(self, step: int, sources: Sequence[Source]) -> Batch:
         """One copy per member, stacked along a leading axis."""
         parts = [self._own.take(self._index) for _ in sources]
-        return Batch({k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs},
-                     np.stack([p.targets for p in parts]))
+        return Batch(
+            {k: np.stack([p.inputs[k] for p in parts]) for k in parts[0].inputs}, np.stack([p.targets for p in parts])
+        )

@@ -38,11 +38,16 @@ class Recipe(Config):
     batch: PositiveInt = 100
     clip: PositiveFloat | None = Field(0.5, description="largest global gradient norm of one member")
     warmup: NonNegativeInt = Field(0, description="steps over which the learning rate rises from nearly nothing")
-    decay: PositiveInt | None = Field(None, description="step by which the learning rate has fallen to nothing along "
-                                                        "half a cosine, which begins after the warm-up (None: it "
-                                                        "stays); training may end before, by `steps`")
-    batches: Batches = Field("shuffled", description="of a finite set: shuffled in every epoch, the same in batches of "
-                                                     "equal lengths, or as given")
+    decay: PositiveInt | None = Field(
+        None,
+        description="step by which the learning rate has fallen to nothing along "
+        "half a cosine, which begins after the warm-up (None: it "
+        "stays); training may end before, by `steps`",
+    )
+    batches: Batches = Field(
+        "shuffled",
+        description="of a finite set: shuffled in every epoch, the same in batches of equal lengths, or as given",
+    )
     validate_every: PositiveInt = 500
     validation_examples: PositiveInt = 2_000
     ties: Literal["first", "latest"] = Field("first", description="of equally good validations, whose weights are best")
@@ -89,13 +94,28 @@ _RULES = {"learning_rate": 1e-4, "batch": 256, "clip": None, "validate_every": 5
 
 # CTL++: batches of equal lengths; the last weights are reported. On S the code trains the Bi-LSTM otherwise than on A
 # and R; the paper says alike. The original task (`lengths`) has no warm-up, and reports the latest of the best weights.
-_CTL = {"optimiser": "adamw", "learning_rate": 1.5e-4, "batch": 512, "clip": 5.0, "warmup": 500, "batches": "lengths",
-        "validate_every": 1_000, "validation_examples": 1_000}
+_CTL = {
+    "optimiser": "adamw",
+    "learning_rate": 1.5e-4,
+    "batch": 512,
+    "clip": 5.0,
+    "warmup": 500,
+    "batches": "lengths",
+    "validate_every": 1_000,
+    "validation_examples": 1_000,
+}
 
 # gCOG: fresh samples; what the paper prints is how many were seen, and that is kept. It prints no batch size (the
 # released demonstrations load 64): 256 is ours.
-_GCOG = {"optimiser": "adamw", "learning_rate": 1e-4, "weight_decay": 0.01, "clip": 1.0, "batch": 256,
-         "validate_every": 5_000, "validation_examples": 2_000}
+_GCOG = {
+    "optimiser": "adamw",
+    "learning_rate": 1e-4,
+    "weight_decay": 0.01,
+    "clip": 1.0,
+    "batch": 256,
+    "validate_every": 5_000,
+    "validation_examples": 2_000,
+}
 
 
 def _seen(samples: int) -> int:
@@ -120,8 +140,15 @@ RECIPES: dict[str, dict[str, Any]] = {
     "ctl-bilstm-S-released": {**_CTL, "steps": 80_000, "optimiser": "adam", "learning_rate": 1e-3, "batch": 128},
     "ctl-transformer-paper": {**_CTL, "steps": 300_000, "weight_decay": 0.0025},
     "ctl-ndr-paper": {**_CTL, "steps": 80_000, "clip": 1.0},
-    "ctl-bilstm-lengths-paper": {**_CTL, "steps": 20_000, "optimiser": "adam", "learning_rate": 1e-3, "batch": 256,
-                                 "warmup": 0, "ties": "latest"},
+    "ctl-bilstm-lengths-paper": {
+        **_CTL,
+        "steps": 20_000,
+        "optimiser": "adam",
+        "learning_rate": 1e-3,
+        "batch": 256,
+        "warmup": 0,
+        "ties": "latest",
+    },
     "ctl-transformer-lengths-paper": {**_CTL, "steps": 30_000, "weight_decay": 0.0025, "warmup": 0, "ties": "latest"},
     "ctl-ndr-lengths-paper": {**_CTL, "steps": 30_000, "weight_decay": 0.01, "warmup": 0, "ties": "latest"},
     "gcog-distractor-paper": {**_GCOG, "steps": _seen(53_980_000)},
@@ -152,8 +179,11 @@ def published(task: str, model: str) -> Recipe | None:
     ('gcog-distractor-paper', 'gcog-bert-paper')
     """
     family, _, variant = task.partition("/")
-    names = [f"{part}-{source}" for part in (f"{model}-{variant}", model, f"{family}-{variant}", family)
-             for source in ("paper", "released")]
+    names = [
+        f"{part}-{source}"
+        for part in (f"{model}-{variant}", model, f"{family}-{variant}", family)
+        for source in ("paper", "released")
+    ]
     return next((recipe(name) for name in names if name in RECIPES), None)
 
 
@@ -168,5 +198,8 @@ def deviations(used: Recipe, task: str, model: str) -> list[str]:
         return []
     source = {"paper": "paper", "released": "released code"}[theirs.name.rpartition("-")[2]]
     fields = [f for f in Recipe.model_fields if f != "name"]
-    return [f"{f.replace('_', ' ')} {getattr(used, f)} ({source}: {getattr(theirs, f)})"
-            for f in fields if getattr(used, f) != getattr(theirs, f)]
+    return [
+        f"{f.replace('_', ' ')} {getattr(used, f)} ({source}: {getattr(theirs, f)})"
+        for f in fields
+        if getattr(used, f) != getattr(theirs, f)
+    ]

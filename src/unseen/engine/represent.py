@@ -77,11 +77,14 @@ def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
         score = accuracy(answer, singles.targets, "category")
         matrices = _cosines(state, singles, task.actual_world)
         clusters = np.stack([_clusters(matrix) for matrix in matrices])
-        found.append([
-            Measure(SINGLES, "", "", f"{REPRESENTATION}/accuracy", score.value, score.standard_error, score.n),
-            *_grouped(matrices, clusters, task.actual_world),
-            *_compatibility(of_pairs, pairs, clusters, task.actual_world),
-            *_explained(right(of_pairs, pairs.targets, "category"), pairs, clusters, task.actual_world)])
+        found.append(
+            [
+                Measure(SINGLES, "", "", f"{REPRESENTATION}/accuracy", score.value, score.standard_error, score.n),
+                *_grouped(matrices, clusters, task.actual_world),
+                *_compatibility(of_pairs, pairs, clusters, task.actual_world),
+                *_explained(right(of_pairs, pairs.targets, "category"), pairs, clusters, task.actual_world),
+            ]
+        )
     return found
 
 
@@ -129,13 +132,18 @@ def _compatibility(predicted: Array, pairs: Examples, clusters: Ints, world: Wor
     first, second = pairs.factors["functions"][:, :2].astype(np.int64).T
     group, middle = np.array(list(world.groups))[world.group_of[second]], np.array(world.symbols)[symbol]
     cluster = [f"{c}→{g},{s}" for c, g, s in zip(clusters[symbol, first], group, middle, strict=True)]
-    by = {"": np.full(len(pairs), ""), "transition": transition,
-          "transition,symbol": np.char.add(np.char.add(transition, ","), middle), "cluster,symbol": np.array(cluster)}
+    by = {
+        "": np.full(len(pairs), ""),
+        "transition": transition,
+        "transition,symbol": np.char.add(np.char.add(transition, ","), middle),
+        "cluster,symbol": np.array(cluster),
+    }
     for factor, levels in by.items():
         table = accuracy_by(predicted, pairs.targets, "category", levels)
         for level, value, error, n in table[["level", "value", "standard_error", "n"]].to_numpy():
-            yield Measure(PAIRS, factor, str(level), f"{REPRESENTATION}/compatibility", float(value), float(error),
-                          int(n))
+            yield Measure(
+                PAIRS, factor, str(level), f"{REPRESENTATION}/compatibility", float(value), float(error), int(n)
+            )
 
 
 def _explained(correct: Floats, pairs: Examples, clusters: Ints, world: World) -> Iterator[Measure]:
@@ -155,8 +163,13 @@ def _explained(correct: Floats, pairs: Examples, clusters: Ints, world: World) -
         for kind, labels in (("cluster", clusters), ("group", groups)):
             # Functions that never come first have no part in the shuffling.
             first_ones = np.isfinite(tables[part]).any(axis=(0, 2))
-            gain = explained_gain(tables[part][:, first_ones], labels[part][:, first_ones], world.group_of,
-                                  generator=_draws(kind), permutations=PERMUTATIONS)
+            gain = explained_gain(
+                tables[part][:, first_ones],
+                labels[part][:, first_ones],
+                world.group_of,
+                generator=_draws(kind),
+                permutations=PERMUTATIONS,
+            )
             yield from _gain(factor, level, kind, gain, int(count.reshape(tables.shape)[part].sum()))
 
 

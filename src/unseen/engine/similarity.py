@@ -72,12 +72,19 @@ def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
     found = []
     for first, last in zip(before, after, strict=True):
         named = dict([*_likenesses("before", first, sides), *_likenesses("after", last, sides), *random])
-        errors = {f"{side}_alignment": _jackknife(_units(first), _units(last), _units(vectors))
-                  for side, vectors in sides.items()}
-        named |= {f"{side}_alignment": named[f"{side}_distance_before"] - named[f"{side}_distance_after"]
-                  for side in sides}
-        found.append([Measure(condition, "", "", f"{SIMILARITY}/{name}", value, errors.get(name, math.nan), SAMPLES)
-                      for name, value in sorted(named.items())])
+        errors = {
+            f"{side}_alignment": _jackknife(_units(first), _units(last), _units(vectors))
+            for side, vectors in sides.items()
+        }
+        named |= {
+            f"{side}_alignment": named[f"{side}_distance_before"] - named[f"{side}_distance_after"] for side in sides
+        }
+        found.append(
+            [
+                Measure(condition, "", "", f"{SIMILARITY}/{name}", value, errors.get(name, math.nan), SAMPLES)
+                for name, value in sorted(named.items())
+            ]
+        )
     return found
 
 
@@ -89,8 +96,10 @@ def _condition(task: Distractor) -> str:
 def _sides(task: Distractor, shown: Examples) -> dict[str, Floats]:
     """What states are compared with: a vector for each sample."""
     stimuli = CODINGS["integer"].write(task.domain, task.two, task.tokens(shown))["stimulus"]
-    return {"stimulus": stimuli.reshape(len(shown), -1).astype(np.float64),
-            "target": np.eye(len(task.domain.answers))[shown.targets]}
+    return {
+        "stimulus": stimuli.reshape(len(shown), -1).astype(np.float64),
+        "target": np.eye(len(task.domain.answers))[shown.targets],
+    }
 
 
 def _states(stack: Stack, task: Task, shown: Examples) -> Floats:

@@ -35,8 +35,13 @@ def why_not(stack: Stack, task: Task, origin: Origin | None = None) -> str:
 def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
     """The specialization of every member as measures on the condition that models are selected on."""
     assert isinstance(task, Rules)
-    return [[Measure(task.validation, "", "", f"{SPECIALIZATION}/{name}", s.value, s.standard_error, s.n)
-             for name, s in scores.items()] for scores in specialization(stack, task, evaluation)]
+    return [
+        [
+            Measure(task.validation, "", "", f"{SPECIALIZATION}/{name}", s.value, s.standard_error, s.n)
+            for name, s in scores.items()
+        ]
+        for scores in specialization(stack, task, evaluation)
+    ]
 
 
 def examples(task: Task, evaluation: Evaluation) -> int:

@@ -86,15 +86,18 @@ class Stack:
         """A copy of the buffers: a module may change its own in a forward pass."""
         return {k: v.clone() for k, v in self.buffers.items()}
 
-    def losses(self, inputs: Mapping[str, Tensor], targets: Tensor, target: Target,
-               seeds: Iterable[int], step: int) -> Tensor:
+    def losses(
+        self, inputs: Mapping[str, Tensor], targets: Tensor, target: Target, seeds: Iterable[int], step: int
+    ) -> Tensor:
         """The mean loss of each member on its own batch (leading axis: members), dropout on."""
         self.skeleton.train()
         seeds = list(seeds)
         bits = self.bits(inputs, seeds, step)
         if not self.together:
-            parts = [self._alone(s, seed, step, {k: v[s] for k, v in inputs.items()}, Tape(bits[s]))
-                     for s, seed in enumerate(seeds)]
+            parts = [
+                self._alone(s, seed, step, {k: v[s] for k, v in inputs.items()}, Tape(bits[s]))
+                for s, seed in enumerate(seeds)
+            ]
             return torch.stack([loss(p, t, target) for p, t in zip(parts, targets, strict=True)])
 
         def member(parameters: State, buffers: State, inputs: State, targets: Tensor, bits: Tensor) -> Tensor:
@@ -104,8 +107,9 @@ class Stack:
         return batched(self.parameters, self.buffers, dict(inputs), targets, bits)
 
     @torch.no_grad()
-    def predict(self, inputs: Mapping[str, Tensor], wanted: Sequence[str] = (), *,
-                own: bool = False) -> tuple[Tensor, State]:
+    def predict(
+        self, inputs: Mapping[str, Tensor], wanted: Sequence[str] = (), *, own: bool = False
+    ) -> tuple[Tensor, State]:
         """Predictions and kept intermediates of every member, dropout off: on the same inputs, or (`own`) each member
         on its own, along a leading axis.
         """

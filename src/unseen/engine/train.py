@@ -141,8 +141,9 @@ class Trainer:
         with one_thread():
             return [p for m, found in zip(self.running, self._scores(), strict=True) for p in self._points(m, found)]
 
-    def advance(self, steps: int | None = None, seconds: float | None = None,
-                on_step: Callable[[Trainer], bool] | None = None) -> list[Point]:
+    def advance(
+        self, steps: int | None = None, seconds: float | None = None, on_step: Callable[[Trainer], bool] | None = None
+    ) -> list[Point]:
         """Train for some steps, some seconds (at least a step), or to the end; returns the new points of the curves.
 
         `on_step` is called after each step; it stops the loop by answering True.
@@ -153,8 +154,9 @@ class Trainer:
         with one_thread():
             while self.running and self.step < end:
                 began, began_cpu, members = time.perf_counter(), time.process_time(), self.running
-                if self._train_step() and (self.step % self.job.recipe.validate_every == 0
-                                           or self.step == self.job.recipe.steps):
+                if self._train_step() and (
+                    self.step % self.job.recipe.validate_every == 0 or self.step == self.job.recipe.steps
+                ):
                     points += self._validate()
                 for member in members:
                     self.progress[member.key].seconds += (time.perf_counter() - began) / len(members)
@@ -165,11 +167,17 @@ class Trainer:
 
     def save(self) -> Checkpoint:
         """The state between two steps, on the CPU."""
-        stacked = {"parameters": {"row": self.stack.rows}, "buffers": self.stack.buffers,
-                   "memory": self._optimiser.save()}
-        saved = {f"{m.key}/{kind}/{name}": value[i].detach().cpu().clone()
-                 for kind, named in stacked.items() for name, value in named.items()
-                 for i, m in enumerate(self.running)}
+        stacked = {
+            "parameters": {"row": self.stack.rows},
+            "buffers": self.stack.buffers,
+            "memory": self._optimiser.save(),
+        }
+        saved = {
+            f"{m.key}/{kind}/{name}": value[i].detach().cpu().clone()
+            for kind, named in stacked.items()
+            for name, value in named.items()
+            for i, m in enumerate(self.running)
+        }
         for kind, states in (("best", self.best), ("last", self.last)):
             saved |= {f"{key}/{kind}/{name}": v.cpu() for key, state in states.items() for name, v in state.items()}
         return Checkpoint(self.step, {k: asdict(p) for k, p in self.progress.items()}, saved)
@@ -276,5 +284,7 @@ class Trainer:
     def _stacked(self, checkpoint: Checkpoint, kind: str) -> State:
         """The running members' tensors of one kind, by name."""
         names = [k.split("/", 2)[2] for k in checkpoint.tensors if k.startswith(f"{self.running[0].key}/{kind}/")]
-        return {name: torch.stack([checkpoint.tensors[f"{m.key}/{kind}/{name}"] for m in self.running])
-                .to(self.job.device) for name in names}
+        return {
+            name: torch.stack([checkpoint.tensors[f"{m.key}/{kind}/{name}"] for m in self.running]).to(self.job.device)
+            for name in names
+        }

@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 class _Room(ModuleType):
     """A package that can be called: `unseen.export` names both this room and what it is for."""
 
-    def __call__(self, task: Task | str, out: str | Path, format: str, *, conditions: Sequence[str] = (),
-                 n: int | None = None, data_seed: DataSeed = 0) -> Exported:
+    def __call__(
+        self,
+        task: Task | str,
+        out: str | Path,
+        format: str,
+        *,
+        conditions: Sequence[str] = (),
+        n: int | None = None,
+        data_seed: DataSeed = 0,
+    ) -> Exported:
         """Write conditions of a task (default: all finite ones, with `n` all) to a new folder; see `export.write`."""
         from unseen.export.write import write_export
 

@@ -48,8 +48,10 @@ class Parquet(Format):
         import pyarrow.parquet as pq
 
         origin = {KEY: canonical(about_part(self.order, part))}
-        tables = (pa.table({name: arrow_array(values) for name, values in columns(examples).items()}, metadata=origin)
-                  for examples in stretches)
+        tables = (
+            pa.table({name: arrow_array(values) for name, values in columns(examples).items()}, metadata=origin)
+            for examples in stretches
+        )
         first = next(tables)
         with pq.ParquetWriter(self.folder / self.file(part), first.schema, compression="zstd") as writer:
             writer.write_table(first, row_group_size=len(first))

@@ -17,8 +17,12 @@ from unseen.export.tally import Tally
 from unseen.tasks import TASKS
 from unseen.tasks.base import Condition, Task
 
-_STATUS = {(True, True): "known, seen", (True, False): "known, not seen here", (False, False): "absent",
-           (False, True): "SEEN, NOT DECLARED"}
+_STATUS = {
+    (True, True): "known, seen",
+    (True, False): "known, not seen here",
+    (False, False): "absent",
+    (False, True): "SEEN, NOT DECLARED",
+}
 """Of an artefact, by whether the preset declares it and whether it was seen."""
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 
@@ -43,8 +47,20 @@ def write_card(order: Order, tallies: Mapping[str, Tally], companions: Companion
 def _header(order: Order) -> str:
     total = sum(part.examples for part in order.parts)
     size = next((name for most, name in _SIZES.items() if total < most), "n>10M")
-    return "\n".join(["---", "license: apache-2.0", f'pretty_name: "Unseen: {order.task.name}"', "size_categories:",
-                      f"- {size}", "tags:", "- synthetic", "- generalization", f"- {order.task.family}", "---"])
+    return "\n".join(
+        [
+            "---",
+            "license: apache-2.0",
+            f'pretty_name: "Unseen: {order.task.name}"',
+            "size_categories:",
+            f"- {size}",
+            "tags:",
+            "- synthetic",
+            "- generalization",
+            f"- {order.task.family}",
+            "---",
+        ]
+    )
 
 
 def _summary(task: Task) -> str:
@@ -58,8 +74,14 @@ def _definition(order: Order) -> str:
     told = [inspect.cleandoc(kind.__doc__) for kind in reversed(kinds) if kind.__doc__]
     options = ", ".join(f"`{key}` = {_short(value)}" for key, value in task.options().items() if key != "name")
     example = task.describe(one_example(task, part, order.data_seed), 0)
-    return "\n\n".join([*told, f"Options that differ from the defaults: {options or 'none'}.",
-                        f"The first example of `{part.condition.name}`:", f"```text\n{example}\n```"])
+    return "\n\n".join(
+        [
+            *told,
+            f"Options that differ from the defaults: {options or 'none'}.",
+            f"The first example of `{part.condition.name}`:",
+            f"```text\n{example}\n```",
+        ]
+    )
 
 
 def _columns(order: Order) -> str:
@@ -67,10 +89,19 @@ def _columns(order: Order) -> str:
     kinds = {field.name: _kind(field.kind, field.width, field.along) for field in spec.inputs}
     kinds[TARGET] = _kind(spec.target.kind, spec.target.width, spec.target.along)
     found = columns(one_example(order.task, order.parts[0], order.data_seed))
-    rows = [(f"`{name}`", kinds.get(name, "factor"), "text" if values.dtype.kind == "U" else values.dtype.name,
-             " × ".join(map(str, values.shape[1:])) or "one") for name, values in found.items()]
-    note = (f"Factors say what makes each example what it is; a model should not see them. Shapes are those of "
-            f"`{order.parts[0].condition.name}`; other conditions may be longer or shorter.")
+    rows = [
+        (
+            f"`{name}`",
+            kinds.get(name, "factor"),
+            "text" if values.dtype.kind == "U" else values.dtype.name,
+            " × ".join(map(str, values.shape[1:])) or "one",
+        )
+        for name, values in found.items()
+    ]
+    note = (
+        f"Factors say what makes each example what it is; a model should not see them. Shapes are those of "
+        f"`{order.parts[0].condition.name}`; other conditions may be longer or shorter."
+    )
     return f"{_table(('column', 'what', 'type', 'shape'), rows)}\n\n{note}"
 
 
@@ -80,10 +111,20 @@ def _kind(kind: str, width: int, along: str | None) -> str:
 
 
 def _splits(order: Order) -> str:
-    rows = [(f"`{part.split}`", f"`{part.condition.name}`", f"{part.examples}", _unseen(part.condition),
-             part.condition.summary) for part in order.parts]
-    return (f"{_table(('split', 'condition', 'examples', 'never in training', 'what it is'), rows)}\n\n"
-            "*Never in training*: the factor, or combination of factors, whose values here do not occur in `train`.")
+    rows = [
+        (
+            f"`{part.split}`",
+            f"`{part.condition.name}`",
+            f"{part.examples}",
+            _unseen(part.condition),
+            part.condition.summary,
+        )
+        for part in order.parts
+    ]
+    return (
+        f"{_table(('split', 'condition', 'examples', 'never in training', 'what it is'), rows)}\n\n"
+        "*Never in training*: the factor, or combination of factors, whose values here do not occur in `train`."
+    )
 
 
 def _unseen(condition: Condition) -> str:
@@ -92,8 +133,14 @@ def _unseen(condition: Condition) -> str:
 
 def _statistics(order: Order, tallies: Mapping[str, Tally]) -> str:
     names = list(dict.fromkeys(name for tally in tallies.values() for name in tally.balance))
-    rows = [(f"`{part.split}`", f"{part.examples}", *(_number(tallies[part.condition.name].balance[name])
-                                                      for name in names)) for part in order.parts]
+    rows = [
+        (
+            f"`{part.split}`",
+            f"{part.examples}",
+            *(_number(tallies[part.condition.name].balance[name]) for name in names),
+        )
+        for part in order.parts
+    ]
     return f"{_table(('split', 'examples', *names), rows)}\n\n{_chance(order)}"
 
 
@@ -107,27 +154,48 @@ def _chance(order: Order) -> str:
         return f"Guessing is right with probability {target.chance:.4f}."
     counts = {str(kind): int((kinds == kind).sum()) for kind in dict.fromkeys(kinds.tolist())}
     told = [f"{kind} 1/{count}" for kind, count in counts.items()]
-    return (f"Guessing among all {target.width} classes is right with probability {target.chance:.4f}; whoever knows "
-            f"which kind of answer is asked for does better: {', '.join(told)}.")
+    return (
+        f"Guessing among all {target.width} classes is right with probability {target.chance:.4f}; whoever knows "
+        f"which kind of answer is asked for does better: {', '.join(told)}."
+    )
 
 
 def _shortcuts(order: Order, measured: Mapping[str, Measured]) -> str:
     what = "share of the variance" if order.task.spec.target.kind == "real" else "accuracy"
-    rows = [(f"`{part.split}`", one.name, f"{one.score.accuracy:.3f} ± {one.score.error:.3f}",
-             "–" if one.ceiling is None else f"{one.ceiling:.3f}", one.score.note)
-            for part in order.parts for one in measured[part.condition.name].shortcuts]
+    rows = [
+        (
+            f"`{part.split}`",
+            one.name,
+            f"{one.score.accuracy:.3f} ± {one.score.error:.3f}",
+            "–" if one.ceiling is None else f"{one.ceiling:.3f}",
+            one.score.note,
+        )
+        for part in order.parts
+        for one in measured[part.condition.name].shortcuts
+    ]
     few = [part.split for part in order.parts if measured[part.condition.name].examples < FEWEST]
-    notes = [f"Rules that do not do the task, measured on the first {_counts(measured)} examples of each condition "
-             "(± standard error). The ceiling is how far the definition of the task lets such a rule get."]
+    notes = [
+        f"Rules that do not do the task, measured on the first {_counts(measured)} examples of each condition "
+        "(± standard error). The ceiling is how far the definition of the task lets such a rule get."
+    ]
     notes += [f"Too few examples to tell: {', '.join(f'`{split}`' for split in few)}."] if few else []
     return "\n\n".join([*notes, _table(("split", "rule", what, "ceiling", "looks at"), rows)] if rows else notes[1:])
 
 
 def _artefacts(order: Order, measured: Mapping[str, Measured]) -> str:
     preset = getattr(order.task, "preset", None)
-    rows = [(f"`{part.split}`", one.artefact.name, one.artefact.summary, f"{one.value:.4g}",
-             f"{one.artefact.absent:.4g}", _STATUS[one.artefact.known, one.present])
-            for part in order.parts for one in measured[part.condition.name].artefacts]
+    rows = [
+        (
+            f"`{part.split}`",
+            one.artefact.name,
+            one.artefact.summary,
+            f"{one.value:.4g}",
+            f"{one.artefact.absent:.4g}",
+            _STATUS[one.artefact.known, one.present],
+        )
+        for part in order.parts
+        for one in measured[part.condition.name].artefacts
+    ]
     if not rows:
         return "None are known."
     head = "Regularities that do not belong to the task, measured" + (f"; preset `{preset}`" if preset else "") + "."
@@ -136,9 +204,11 @@ def _artefacts(order: Order, measured: Mapping[str, Measured]) -> str:
 
 def _licence(order: Order) -> str:
     source = paper(order.task)
-    texts = ["The examples are synthetic, made by Unseen, and licensed under Apache-2.0.",
-             f"The task goes back to {source}. The generator was written anew; no example is theirs." if source else "",
-             tables(order.task)]
+    texts = [
+        "The examples are synthetic, made by Unseen, and licensed under Apache-2.0.",
+        f"The task goes back to {source}. The generator was written anew; no example is theirs." if source else "",
+        tables(order.task),
+    ]
     return "\n\n".join(text for text in texts if text)
 
 
@@ -146,13 +216,16 @@ def _making(order: Order, tallies: Mapping[str, Tally], companions: Companions) 
     digests = [(f"`{part.split}`", f"`{tallies[part.condition.name].digest}`") for part in order.parts]
     files = ", ".join(f"`{file}`" for file in companions.values())
     same = f"With Unseen {version('unseen')}; the same command gives the same examples."
-    return "\n\n".join([
-        f"```sh\n{export_command(order, companions)}\n```",
-        f"{same} Beside the examples: {files}." if files else same,
-        _table(("split", "digest of all columns"), digests),
-        "To read them:",
-        "```python\nimport datasets\n\ndata = datasets.load_from_disk(\"DIR\").with_format(\"numpy\")\n"
-        f"print(data[\"{order.parts[0].split}\"][:2][\"target\"])\n```"])
+    return "\n\n".join(
+        [
+            f"```sh\n{export_command(order, companions)}\n```",
+            f"{same} Beside the examples: {files}." if files else same,
+            _table(("split", "digest of all columns"), digests),
+            "To read them:",
+            '```python\nimport datasets\n\ndata = datasets.load_from_disk("DIR").with_format("numpy")\n'
+            f'print(data["{order.parts[0].split}"][:2]["target"])\n```',
+        ]
+    )
 
 
 def _counts(measured: Mapping[str, Measured]) -> str:

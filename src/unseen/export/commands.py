@@ -16,8 +16,22 @@ def export_command(order: Order, companions: Mapping[str, str]) -> str:
     """What makes the same export again; the files of `companions` are those in its folder."""
     names = [word for name in order.conditions for word in ("--condition", name)]
     count = [] if order.n is None else ["-n", str(order.n)]
-    return shlex.join(["unseen", "export", order.task.name, *settings(order.task, companions), *names, *count,
-                       "--data-seed", str(order.data_seed), "--format", order.format, "--out", "DIR"])
+    return shlex.join(
+        [
+            "unseen",
+            "export",
+            order.task.name,
+            *settings(order.task, companions),
+            *names,
+            *count,
+            "--data-seed",
+            str(order.data_seed),
+            "--format",
+            order.format,
+            "--out",
+            "DIR",
+        ]
+    )
 
 
 def verify_command(task: Task, files: Sequence[str], companions: Mapping[str, str]) -> str:

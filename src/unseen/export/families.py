@@ -55,8 +55,9 @@ def written(write: Callable[[Path], None]) -> bytes:
 
 
 def _dump(records: Iterable[dict[str, Any]]) -> bytes:
-    return b"".join(json.dumps(one, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-                    for one in records)
+    return b"".join(
+        json.dumps(one, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n" for one in records
+    )
 
 
 def _retrieval_lines(task: Retrieval, examples: Examples, condition: str) -> bytes:
@@ -86,9 +87,14 @@ def _ctl_companions(task: Lookup, folder: Path) -> Companions:
 def _gcog_lines(task: Gcog, examples: Examples, condition: str) -> bytes:
     schema, tokens = task.domain, task.tokens(examples)
     rows = zip(tokens.rule.tolist(), tokens.grid, examples.targets.tolist(), strict=True)
-    return _dump({"tree": tree_data(schema, read_tree(schema, rule)),
-                  "objects": [thing_data(schema, thing) for thing in read_things(schema, grid)],
-                  "target": target} for rule, grid, target in rows)
+    return _dump(
+        {
+            "tree": tree_data(schema, read_tree(schema, rule)),
+            "objects": [thing_data(schema, thing) for thing in read_things(schema, grid)],
+            "target": target,
+        }
+        for rule, grid, target in rows
+    )
 
 
 def _rules_lines(task: Rules, examples: Examples, condition: str) -> bytes:
@@ -102,8 +108,10 @@ def _rules_lines(task: Rules, examples: Examples, condition: str) -> bytes:
     places: Iterable[int | slice] = range(len(examples))
     if task.process == "rnn":
         places = (slice(start, start + task.block) for start in range(0, len(examples), task.block))
-    return _dump({**head, "x": x[place].tolist(), "c": rule[place].tolist(), f"y_{task.setting}": y[place].tolist()}
-                 for place in places)
+    return _dump(
+        {**head, "x": x[place].tolist(), "c": rule[place].tolist(), f"y_{task.setting}": y[place].tolist()}
+        for place in places
+    )
 
 
 def _rules_parameters(task: Rules) -> dict[str, Any]:

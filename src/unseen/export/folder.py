@@ -19,8 +19,10 @@ def check_free(out: Path) -> None:
     if out.is_dir():
         held = sorted(one.name for one in out.iterdir())
         if held:
-            raise UsageError(f"{out} is not empty (it holds {held[0]}{' and more' * (len(held) > 1)}); "
-                             "name a new folder, or empty this one")
+            raise UsageError(
+                f"{out} is not empty (it holds {held[0]}{' and more' * (len(held) > 1)}); "
+                "name a new folder, or empty this one"
+            )
     elif os.path.lexists(out):
         raise UsageError(f"{out} is a file; name a new folder")
 

@@ -49,8 +49,12 @@ class HuggingFace(Format):
 
         splits = {}
         for part in self.order.parts:
-            info = DatasetInfo(description=canonical(about_part(self.order, part)), license="apache-2.0",
-                               citation=paper(self.order.task), features=self._features)
+            info = DatasetInfo(
+                description=canonical(about_part(self.order, part)),
+                license="apache-2.0",
+                citation=paper(self.order.task),
+                features=self._features,
+            )
             # Read from the disk as it is needed: the set need not fit into memory.
             splits[part.split] = Dataset.from_file(str(self._spool / part.split), info, NamedSplit(part.split))
         with _no_bars():

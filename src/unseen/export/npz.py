@@ -74,8 +74,11 @@ class _Spool:
 
     def pack(self, member: Any) -> None:
         """The column as an `.npy` file, and away with the rows."""
-        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False,
-                  "shape": (self._rows, *self._shape)}
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self._dtype),
+            "fortran_order": False,
+            "shape": (self._rows, *self._shape),
+        }
         np.lib.format.write_array_header_2_0(member, header)
         with self._path.open("rb") as file:
             shutil.copyfileobj(file, member, _STEP)

@@ -34,19 +34,32 @@ def make_order(task: Task, format: str, conditions: Sequence[str], n: int | None
 def about(order: Order) -> dict[str, Any]:
     """What all parts have in common, as JSON values: version, task and its options, spec, data seed."""
     task = order.task
-    return {"unseen": version("unseen"), "task": task.name, "task_version": task.version,
-            "task_id": digest(task.identity()), "options": task.options(), "spec": asdict(task.spec),
-            "data_seed": order.data_seed}
+    return {
+        "unseen": version("unseen"),
+        "task": task.name,
+        "task_version": task.version,
+        "task_id": digest(task.identity()),
+        "options": task.options(),
+        "spec": asdict(task.spec),
+        "data_seed": order.data_seed,
+    }
 
 
 def about_part(order: Order, part: Part) -> dict[str, Any]:
     """The same, and what is said of one part: its condition, split and columns."""
     found = columns(one_example(order.task, part, order.data_seed))
     # The width of text differs from stretch to stretch.
-    forms = {name: {"dtype": "text" if values.dtype.kind == "U" else values.dtype.name, "shape": list(values.shape[1:])}
-             for name, values in found.items()}
-    return {**about(order), "condition": asdict(part.condition), "split": part.split, "examples": part.examples,
-            "columns": forms}
+    forms = {
+        name: {"dtype": "text" if values.dtype.kind == "U" else values.dtype.name, "shape": list(values.shape[1:])}
+        for name, values in found.items()
+    }
+    return {
+        **about(order),
+        "condition": asdict(part.condition),
+        "split": part.split,
+        "examples": part.examples,
+        "columns": forms,
+    }
 
 
 class Format:

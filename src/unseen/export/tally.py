@@ -39,13 +39,19 @@ class Tally:
         if not _counted(self._target):
             count, total, squares, sizes = self._spread.tolist()
             mean = total / count
-            return {"mean": mean, "standard deviation": max(0.0, squares / count - mean**2) ** 0.5,
-                    "mean size": sizes / count}
+            return {
+                "mean": mean,
+                "standard deviation": max(0.0, squares / count - mean**2) ** 0.5,
+                "mean size": sizes / count,
+            }
         shares = self._spread / self._spread.sum()
         if self._target.kind == "binary":
             return {"share of yes": float(shares[1])}
-        return {"classes": int((shares > 0).sum()), "commonest class": int(shares.argmax()),
-                "its share": float(shares.max())}
+        return {
+            "classes": int((shares > 0).sum()),
+            "commonest class": int(shares.argmax()),
+            "its share": float(shares.max()),
+        }
 
 
 def _counted(target: Target) -> bool:

@@ -34,8 +34,10 @@ class Tsv(Format):
     @classmethod
     def check(cls, task: Task) -> None:
         if not isinstance(task, Retrieval):
-            raise UsageError(f"tsv is the format of the published retrieval data, and {task.name} is none of them; "
-                             "use jsonl, npz, parquet or hf")
+            raise UsageError(
+                f"tsv is the format of the published retrieval data, and {task.name} is none of them; "
+                "use jsonl, npz, parquet or hf"
+            )
 
     def write(self, part: Part, stretches: Iterable[Examples]) -> None:
         with (self.folder / self.file(part)).open("wb") as file:

@@ -24,7 +24,11 @@ from unseen.tasks import task as make
 from unseen.tasks.base import DataSeed, Examples, Task
 
 FORMATS: dict[str, type[Format]] = {
-    "jsonl": JsonLines, "npz": Npz, "parquet": Parquet, "hf": HuggingFace, "tsv": Tsv,
+    "jsonl": JsonLines,
+    "npz": Npz,
+    "parquet": Parquet,
+    "hf": HuggingFace,
+    "tsv": Tsv,
 }
 MANIFEST = "export.json"
 """What was asked for and what was written: the last file of every export."""
@@ -43,8 +47,15 @@ class Exported:
     verify: str | None
 
 
-def write_export(task: Task | str, out: str | Path, format: str, conditions: Sequence[str] = (),
-                 n: int | None = None, data_seed: DataSeed = 0, on_progress: OnProgress | None = None) -> Exported:
+def write_export(
+    task: Task | str,
+    out: str | Path,
+    format: str,
+    conditions: Sequence[str] = (),
+    n: int | None = None,
+    data_seed: DataSeed = 0,
+    on_progress: OnProgress | None = None,
+) -> Exported:
     """Write conditions of a task (default: all finite ones, whole; with n all, n examples each) to a new folder.
 
     `format` is `jsonl`, `npz`, `parquet`, `hf` or `tsv`. The folder appears when everything is in it.
@@ -89,9 +100,24 @@ def _verify(order: Order, kind: type[Format], folder: str, companions: Companion
 
 
 def _manifest(order: Order, kind: type[Format], tallies: dict[str, Tally], companions: Companions) -> dict[str, object]:
-    parts = [{"condition": part.condition.name, "split": part.split, "file": kind.file(part), "examples": part.examples,
-              "summary": part.condition.summary, "unseen": list(part.condition.unseen),
-              "balance": tallies[part.condition.name].balance, "digest": tallies[part.condition.name].digest}
-             for part in order.parts]
-    return {**about(order), "format": order.format, "parts": parts, "companions": companions,
-            "command": export_command(order, companions), "verify": _verify(order, kind, "", companions)}
+    parts = [
+        {
+            "condition": part.condition.name,
+            "split": part.split,
+            "file": kind.file(part),
+            "examples": part.examples,
+            "summary": part.condition.summary,
+            "unseen": list(part.condition.unseen),
+            "balance": tallies[part.condition.name].balance,
+            "digest": tallies[part.condition.name].digest,
+        }
+        for part in order.parts
+    ]
+    return {
+        **about(order),
+        "format": order.format,
+        "parts": parts,
+        "companions": companions,
+        "command": export_command(order, companions),
+        "verify": _verify(order, kind, "", companions),
+    }

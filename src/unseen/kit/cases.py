@@ -107,7 +107,9 @@ def _check_seeds(first: nn.Module, again: nn.Module, other: nn.Module, task: Tas
         raise CheckFailed(f"on {task.name} it has no parameters to train")
     wrong = [name for name in own if not torch.equal(own[name], same[name])]
     if wrong:
-        raise CheckFailed(f"on {task.name} {wrong[0]} differs between two models of one seed; draw parameters with "
-                          "torch's functions and its own generator")
+        raise CheckFailed(
+            f"on {task.name} {wrong[0]} differs between two models of one seed; draw parameters with "
+            "torch's functions and its own generator"
+        )
     if all(torch.equal(own[name], another[name]) for name in own):
         raise CheckFailed(f"on {task.name} all seeds begin with the same parameters; draw them at random")

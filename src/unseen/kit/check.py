@@ -61,5 +61,7 @@ def _studies(plugin: Plugin, n: int) -> Iterator[tuple[str, Verdict]]:
 
 # Imported when they are called: to check a task is not to load torch.
 _BATTERIES: Mapping[Kind, Callable[[Plugin, int], Iterator[tuple[str, Verdict]]]] = {
-    "task": _tasks, "model": _models, "study": _studies,
+    "task": _tasks,
+    "model": _models,
+    "study": _studies,
 }

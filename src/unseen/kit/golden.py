@@ -12,5 +12,7 @@ FIRST = 100
 def golden(task: Task) -> dict[str, str]:
     """The fingerprint of the first examples of every condition: what a task's `golden` declares of its defaults."""
     sizes = {name: task.size(name) for name in task.conditions}
-    return {name: fingerprint(task.sample(name, FIRST if size is None else min(FIRST, size)))
-            for name, size in sizes.items()}
+    return {
+        name: fingerprint(task.sample(name, FIRST if size is None else min(FIRST, size)))
+        for name, size in sizes.items()
+    }

@@ -62,8 +62,9 @@ def _builds(plugin: Plugin, cases: list[Case]) -> Verdict:
         raise CheckFailed(f"it refuses every task; of {name} it says: {said}")
     counts = sorted(parameter_count(case.module) for case in cases)
     without = f"; it refuses {', '.join(refused)}" if refused else ""
-    return "ok", (f"on {len(cases)} of {len(cases) + len(refused)} tasks, {counts[0]} to {counts[-1]} parameters"
-                  f"{without}")
+    return "ok", (
+        f"on {len(cases)} of {len(cases) + len(refused)} tasks, {counts[0]} to {counts[-1]} parameters{without}"
+    )
 
 
 def _answers(case: Case) -> Verdict:
@@ -82,18 +83,23 @@ def _tape(case: Case) -> Verdict:
     if not case.stack.takes_tape:
         first, second = (_trained_pass(case.module, case.inputs, None, seed) for seed in (0, 1))
         if not torch.equal(first, second):
-            raise CheckFailed("two passes of training differ: it has randomness of its own. Take "
-                              "forward(inputs, tape) and tape.dropout(x, p) instead of nn.Dropout")
+            raise CheckFailed(
+                "two passes of training differ: it has randomness of its own. Take "
+                "forward(inputs, tape) and tape.dropout(x, p) instead of nn.Dropout"
+            )
         return "ok", "no randomness, and no tape"
     counting = CountingTape()
     with torch.no_grad():
         case.module.train()(case.inputs, counting)
-    bits = [torch.from_numpy(stream("kit", seed).block().lanes(counting.used, np.uint16).view(np.int16))
-            for seed in (0, 1)]
+    bits = [
+        torch.from_numpy(stream("kit", seed).block().lanes(counting.used, np.uint16).view(np.int16)) for seed in (0, 1)
+    ]
     first, second = (_trained_pass(case.module, case.inputs, bits[0], seed) for seed in (0, 1))
     if not torch.equal(first, second):
-        raise CheckFailed("two passes of training with the same tape differ: it has randomness of its own. Use "
-                          "tape.dropout(x, p) instead of nn.Dropout, F.dropout or torch.rand")
+        raise CheckFailed(
+            "two passes of training with the same tape differ: it has randomness of its own. Use "
+            "tape.dropout(x, p) instead of nn.Dropout, F.dropout or torch.rand"
+        )
     if counting.used and torch.equal(first, _trained_pass(case.module, case.inputs, bits[1], 0)):
         raise CheckFailed("it takes dropout bits from the tape and does nothing with them")
     twice = [name for name in counting.names if counting.names.count(name) > 1]
@@ -120,9 +126,11 @@ def _stack(case: Case) -> Verdict:
         stack, place = case.trained(seeds).stack, seeds.index(SEED)
         apart = float((stack.rows[place] - row).abs().max())
         if apart or (predictions(stack, examples, spec)["prediction"][place] != predicted).any():
-            raise CheckFailed(f"among {len(seeds)} seeds a run differs from the same run alone by {apart:.1g} after "
-                              f"{STEPS} steps. Some of torch's layers round so; unseen.models.layers.linear.Linear, "
-                              "tanh and exp do not")
+            raise CheckFailed(
+                f"among {len(seeds)} seeds a run differs from the same run alone by {apart:.1g} after "
+                f"{STEPS} steps. Some of torch's layers round so; unseen.models.layers.linear.Linear, "
+                "tanh and exp do not"
+            )
     if not case.alone.stack.together:
         return "shown", "trained seed by seed, which is slower: torch.func.vmap refuses the module"
     return "ok", f"bit for bit the same alone and among {' and '.join(str(len(seeds)) for seeds in STACKS)}"
@@ -134,8 +142,9 @@ def _gradients(case: Case) -> Verdict:
     targets = target_tensor(case.examples.targets, spec, torch.float32, "cpu")
     losses = stack.losses({k: v[None] for k, v in case.inputs.items()}, targets[None], spec.target, [SEED], STEPS)
     found = torch.autograd.grad(losses.sum(), list(stack.parameters.values()), allow_unused=True)
-    idle = [name for name, gradient in zip(stack.parameters, found, strict=True)
-            if gradient is None or not gradient.any()]
+    idle = [
+        name for name, gradient in zip(stack.parameters, found, strict=True) if gradient is None or not gradient.any()
+    ]
     if idle:
         raise CheckFailed(f"no gradient reaches {len(idle)} of {len(found)} parameters: {', '.join(idle[:3])}")
     return "ok", "reach every parameter"

@@ -44,8 +44,13 @@ def names(kind: str, name: str) -> Names:
         raise UsageError(f"{known} '{name}': call it by {form}" + (f". Did you mean '{tidy}'?" if tidy else ""))
     words = re.split("[-_/]", name)
     registered = f"{name}/{_FIRST}" if known == "task" and "/" not in name else name
-    found = Names(known, registered, "-".join(["unseen", *words]), "_".join(["unseen", *words]),
-                  "".join(word.capitalize() for word in [*words, known]))
+    found = Names(
+        known,
+        registered,
+        "-".join(["unseen", *words]),
+        "_".join(["unseen", *words]),
+        "".join(word.capitalize() for word in [*words, known]),
+    )
     _check_free(found, name)
     return found
 
@@ -53,8 +58,10 @@ def names(kind: str, name: str) -> Names:
 def _check_free(found: Names, name: str) -> None:
     registry, other = REGISTRIES[found.kind], f"my-{name}"
     if found.name in registry:
-        raise UsageError(f"{found.kind} '{found.name}' is taken by {registry.entry(found.name).target}; "
-                         f"choose another name, like {other}")
+        raise UsageError(
+            f"{found.kind} '{found.name}' is taken by {registry.entry(found.name).target}; "
+            f"choose another name, like {other}"
+        )
     family = found.name.partition("/")[0]
     if found.kind == "task" and any(entry.name.startswith(f"{family}/") for entry in registry):
         raise UsageError(f"the family '{family}' is taken; choose another name, like {other}")

@@ -26,8 +26,10 @@ _TRY: dict[Kind, str] = {
     "model": "unseen train retrieval/T1 $name --set length=5 --steps 500 --seeds 2 --out runs/first",
     "study": "unseen run $name --scale smoke --out runs/first",
 }
-_GOLDEN = "import json\nfrom unseen.kit.golden import golden\nfrom {module}.task import {cls}\n" \
-          "print(json.dumps(golden({cls}())))"
+_GOLDEN = (
+    "import json\nfrom unseen.kit.golden import golden\nfrom {module}.task import {cls}\n"
+    "print(json.dumps(golden({cls}())))"
+)
 
 
 def new(kind: str, name: str, out: Path | None = None) -> tuple[Names, Path]:
@@ -80,8 +82,12 @@ def _golden(place: Path, chosen: Names) -> dict[str, str]:
     """The fingerprints of a task that has just been written, from a process that can forget it."""
     paths = [str(place / "src"), *filter(None, sys.path)]
     done = subprocess.run(
-        [sys.executable, "-B", "-c", _GOLDEN.format(module=chosen.module, cls=chosen.cls)], check=False,
-        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+        [sys.executable, "-B", "-c", _GOLDEN.format(module=chosen.module, cls=chosen.cls)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
     if done.returncode:
         raise CheckFailed(f"the new task can't be drawn from: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
     found: dict[str, str] = json.loads(done.stdout)

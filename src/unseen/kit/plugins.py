@@ -46,8 +46,9 @@ def find(asked: Sequence[str]) -> list[Plugin]:
     """
     there = installed()
     if not asked and not there:
-        raise UsageError("no plug-ins are installed here; `unseen new model NAME` writes one, `pip install -e DIR` "
-                         "installs it")
+        raise UsageError(
+            "no plug-ins are installed here; `unseen new model NAME` writes one, `pip install -e DIR` installs it"
+        )
     found = [plugin for name in asked for plugin in _named(name, there)] if asked else there
     return list(dict.fromkeys(found))
 
@@ -59,8 +60,10 @@ def _named(name: str, there: Sequence[Plugin]) -> list[Plugin]:
     found = found or [Plugin(kind, name, "unseen") for kind, registry in REGISTRIES.items() if name in registry]
     if not found:
         known = {entry.name for registry in REGISTRIES.values() for entry in registry}
-        raise UsageError(f"no task, model, study or installed package is called '{name}'. "
-                         f"{nearest(name, known | {plugin.package for plugin in there})}")
+        raise UsageError(
+            f"no task, model, study or installed package is called '{name}'. "
+            f"{nearest(name, known | {plugin.package for plugin in there})}"
+        )
     return found
 
 

@@ -41,8 +41,10 @@ def _loads(name: str) -> Verdict:
     if found.name != name:
         raise CheckFailed(f"it is registered as '{name}' and calls itself '{found.name}'")
     if _SCALE not in found.scales:
-        raise CheckFailed(f"it has no scale {_SCALE}, which shows within a minute or so that all of it works; "
-                          f"it has {', '.join(found.scales)}")
+        raise CheckFailed(
+            f"it has no scale {_SCALE}, which shows within a minute or so that all of it works; "
+            f"it has {', '.join(found.scales)}"
+        )
     return "ok", f"{found.name}@{found.version}, scales {', '.join(found.scales)}"
 
 
@@ -60,8 +62,10 @@ def _cells(found: Study) -> Verdict:
 
 def _plan(found: Study) -> Verdict:
     planned = plan(found.entries(_SCALE), _WORKERS)
-    return "ok", (f"{_SCALE}: {planned.whole.cells} cells in {planned.stacks} stacks, {planned.whole.steps} steps, "
-                  f"{planned.whole.flops:.2g} FLOPs")
+    return "ok", (
+        f"{_SCALE}: {planned.whole.cells} cells in {planned.stacks} stacks, {planned.whole.steps} steps, "
+        f"{planned.whole.flops:.2g} FLOPs"
+    )
 
 
 def _runs(found: Study) -> Verdict:

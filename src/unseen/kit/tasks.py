@@ -79,6 +79,8 @@ def _golden(task: Task) -> Verdict:
         return "shown", f"none are declared; today's are golden = {json.dumps(found)}"
     if dict(declared) != found:
         wrong = [name for name in {**found, **declared} if declared.get(name) != found.get(name)]
-        raise CheckFailed(f"the examples of {', '.join(wrong)} are not those declared. If that is meant, raise version "
-                          f"and declare what is said then; now it is golden = {json.dumps(found)}")
+        raise CheckFailed(
+            f"the examples of {', '.join(wrong)} are not those declared. If that is meant, raise version "
+            f"and declare what is said then; now it is golden = {json.dumps(found)}"
+        )
     return "ok", f"version {task.version}: the first examples of {len(found)} conditions are those declared"

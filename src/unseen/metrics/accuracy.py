@@ -122,6 +122,8 @@ def _answers(prediction: NDArray[Any], targets: NDArray[Any], kind: TargetKind) 
     answer = decide(prediction, kind)
     if answer.shape != targets.shape:
         # NumPy would broadcast (N,) against (N, 1) to N × N comparisons and give a plausible number.
-        raise UsageError(f"answers have shape {answer.shape} and targets {targets.shape}; give logits of one "
-                         "run in the target's shape (category: with one more axis)")
+        raise UsageError(
+            f"answers have shape {answer.shape} and targets {targets.shape}; give logits of one "
+            "run in the target's shape (category: with one more axis)"
+        )
     return answer

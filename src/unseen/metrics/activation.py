@@ -86,12 +86,17 @@ def read_matrix(activation: ArrayLike, pi: ArrayLike | None) -> tuple[Floats, Fl
     """
     given = _numbers(activation, "an activation matrix")
     if given.ndim != 2 or 0 in given.shape:
-        raise UsageError(f"expected an activation matrix p(module | rule) with a row per rule and a column per module, "
-                         f"got an array of shape {given.shape}")
+        raise UsageError(
+            f"expected an activation matrix p(module | rule) with a row per rule and a column per module, "
+            f"got an array of shape {given.shape}"
+        )
     prior = read_prior(pi, len(given))
     rows = given[prior > 0].astype(np.float64)
-    check_distributions(rows, "every row of an activation matrix p(module | rule)",
-                        "rows are rules; a rule without tokens has no row: draw more, or give it probability 0 in pi")
+    check_distributions(
+        rows,
+        "every row of an activation matrix p(module | rule)",
+        "rows are rules; a rule without tokens has no row: draw more, or give it probability 0 in pi",
+    )
     return rows / rows.sum(axis=1, keepdims=True), prior[prior > 0]
 
 
@@ -111,8 +116,10 @@ def read_tokens(weights: ArrayLike, rules: ArrayLike, count: int) -> tuple[Array
     """Weights (T, M) and rules (T,) of all tokens, whatever axes they came with; each row is a distribution."""
     given, of = _numbers(weights, "module weights"), _read_rules(rules)
     if given.ndim < 2 or of.shape != given.shape[:-1]:
-        raise UsageError("expected module weights (tokens, M) and the rule of every token (tokens,), got shapes "
-                         f"{given.shape} and {of.shape}")
+        raise UsageError(
+            "expected module weights (tokens, M) and the rule of every token (tokens,), got shapes "
+            f"{given.shape} and {of.shape}"
+        )
     check_distributions(given, "module weights of every token", "give what multiplies the module outputs, not scores")
     if of.max() >= count:
         raise UsageError(f"rules are numbered 0 … {count - 1}, got {of.min()} … {of.max()}")

@@ -98,8 +98,10 @@ def _linear(activation: ArrayLike, pi: ArrayLike | None, rules: int | None, kind
     if rules is not None:
         raise UsageError(f"rules={rules} goes with a sampler; a matrix has a row for each rule")
     if kind in ("sampled", "reference"):
-        raise UsageError(f"adaptation of kind {kind!r} needs a sampler, a function p → (weights, rules); "
-                         "from a matrix it is 'linear'")
+        raise UsageError(
+            f"adaptation of kind {kind!r} needs a sampler, a function p → (weights, rules); "
+            "from a matrix it is 'linear'"
+        )
     rows, prior = read_matrix(activation, pi)
     drawn = rule_distributions(prior, kappa)
     return _Tried(drawn, drawn @ rows, _places(rows, prior, kind))

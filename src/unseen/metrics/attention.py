@@ -108,8 +108,11 @@ def target_attention(traces: Traces, targets: Array, factors: Factors) -> pd.Dat
 
     def measure(trace: Trace) -> Mapping[str, Mean]:
         weight = attention_at(trace, place)
-        return {"target": mean(weight[one | both]), "one feature": mean(weight[one]),
-                "both features": mean(weight[both])}
+        return {
+            "target": mean(weight[one | both]),
+            "one feature": mean(weight[one]),
+            "both features": mean(weight[both]),
+        }
 
     return tabulate(traces, targets, [DECODER], measure)
 

@@ -51,8 +51,10 @@ def explained_gain(
     """
     given, labels = np.asarray(tables, np.float64), np.asarray(rows)
     if given.ndim != 3 or labels.shape != given.shape[:2] or labels.dtype.kind not in "iu":
-        raise UsageError("expected tables (K, U, V) and whole numbers for their rows (K, U), got shapes "
-                         f"{given.shape} and {labels.shape} of {labels.dtype}")
+        raise UsageError(
+            "expected tables (K, U, V) and whole numbers for their rows (K, U), got shapes "
+            f"{given.shape} and {labels.shape} of {labels.dtype}"
+        )
     if np.isinf(given).any():
         raise UsageError("expected finite values in tables, or NaN where there is none, got infinity")
     of = read_labels(columns, given.shape[2], fewest=1)

@@ -61,8 +61,10 @@ def group_gap(
     if weights is not None:
         weight = read_square(weights, "weights")
         if weight.shape != matrix.shape or weight.min() < 0:
-            raise UsageError(f"weights say how much each pair counts: expected {matrix.shape}, none negative, got "
-                             f"{weight.shape}, the least {weight.min():g}")
+            raise UsageError(
+                f"weights say how much each pair counts: expected {matrix.shape}, none negative, got "
+                f"{weight.shape}, the least {weight.min():g}"
+            )
     weight = weight * (1 - np.eye(len(weight)))
     (within,), (across,) = _means(matrix * weight, weight, labels[None])
     if np.isnan([within, across]).any():
@@ -160,20 +162,22 @@ def _means(weighted: Floats, weight: Floats, labels: Ints) -> tuple[Floats, Floa
         counted += ((member @ weight) * member).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = weight.sum() - counted
-        return (np.where(counted > 0, within / counted, np.nan),
-                np.where(apart > SLACK, (weighted.sum() - within) / apart, np.nan))
+        return (
+            np.where(counted > 0, within / counted, np.nan),
+            np.where(apart > SLACK, (weighted.sum() - within) / apart, np.nan),
+        )
 
 
 def _labelings(labels: Ints, draws: int, generator: Draws) -> tuple[Iterator[Ints], bool]:
-    """Labelings with groups of the same sizes, some rows at a time: all different ones (True), or `draws` random ones.
-    """
+    """Labelings with groups of the same sizes, some rows at a time: all different ones (True), or `draws` random ones."""
     sizes = tuple(np.bincount(labels).tolist())
     step = max(1, AT_ONCE // len(labels))
     if math.factorial(len(labels)) // math.prod(map(math.factorial, sizes)) <= EXACT:
         every = _arrangements(sizes)
         return (every[start : start + step] for start in range(0, len(every), step)), True
-    return (labels[generator.permutations(min(step, draws - done), len(labels))] for done in range(0, draws, step)), \
-        False
+    return (
+        labels[generator.permutations(min(step, draws - done), len(labels))] for done in range(0, draws, step)
+    ), False
 
 
 @lru_cache(maxsize=8)

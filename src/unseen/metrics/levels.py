@@ -24,8 +24,10 @@ def by_level(values: NDArray[Any], factor: NDArray[Any]) -> pd.DataFrame:
     (['a', 'b'], [1.0, 0.6667], [1, 3])
     """
     if not 1 <= factor.ndim <= values.ndim or factor.shape != values.shape[: factor.ndim]:
-        raise UsageError(f"a factor has one level per example or per token: expected {values.shape[:1]} or the first "
-                         f"axes of {values.shape}, got {factor.shape}")
+        raise UsageError(
+            f"a factor has one level per example or per token: expected {values.shape[:1]} or the first "
+            f"axes of {values.shape}, got {factor.shape}"
+        )
     each = values.reshape(factor.size, math.prod(values.shape[factor.ndim :])).mean(axis=1)
     levels, of = np.unique(factor.reshape(-1), return_inverse=True)
     n = np.bincount(of, minlength=len(levels))

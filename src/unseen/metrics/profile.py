@@ -63,12 +63,16 @@ def position_effect(traces: Traces, targets: Array, factors: Factors) -> pd.Data
     points = accuracy_by_position(traces, targets, factors)
     ending = points["variant"].str.replace("−", "-").str[-4:]
     rows: list[tuple[Any, ...]]
-    rows = [("pooled", name, None, *_correlate(points[ending == name]))
-            for name in ("+Att", "-Att") if (ending == name).any()]
-    rows += [("variant", variant, None, *_correlate(group))
-             for variant, group in points.groupby("variant", sort=False)]
-    rows += [("seed", variant, seed, *_correlate(group))
-             for (variant, seed), group in points.groupby(["variant", "seed"], sort=False)]
+    rows = [
+        ("pooled", name, None, *_correlate(points[ending == name]))
+        for name in ("+Att", "-Att")
+        if (ending == name).any()
+    ]
+    rows += [("variant", variant, None, *_correlate(group)) for variant, group in points.groupby("variant", sort=False)]
+    rows += [
+        ("seed", variant, seed, *_correlate(group))
+        for (variant, seed), group in points.groupby(["variant", "seed"], sort=False)
+    ]
     return pd.DataFrame(rows, columns=["scope", "variant", "seed", "r", "p", "n"]).astype({"seed": "Int64"})
 
 
@@ -115,13 +119,16 @@ def length_curves(records: pd.DataFrame) -> pd.DataFrame:
     """
     missing = {"variant", "seed", "length", "accuracy"} - set(records.columns)
     if missing:
-        raise UsageError(f"length curves need the columns variant, seed, length, accuracy; missing: "
-                         f"{', '.join(sorted(missing))}")
+        raise UsageError(
+            f"length curves need the columns variant, seed, length, accuracy; missing: {', '.join(sorted(missing))}"
+        )
     repeated = records.duplicated(["variant", "seed", "length"])
     if repeated.any():
         first = records[repeated].iloc[0]
-        raise UsageError(f"{first['variant']}, seed {first['seed']}, length {first['length']} has more than "
-                         "one record; select one task, one condition and one recipe")
+        raise UsageError(
+            f"{first['variant']}, seed {first['seed']}, length {first['length']} has more than "
+            "one record; select one task, one condition and one recipe"
+        )
     by = records.sort_values("length", kind="stable").groupby(["variant", "length"], sort=False)["accuracy"]
     curves = by.agg(value="mean", spread="std", runs="count").reset_index()
     order = records["variant"].unique().tolist()

@@ -23,8 +23,9 @@ def cosine_matrix(vectors: ArrayLike) -> Floats:
     given = read_table(vectors, "vectors")
     length = np.linalg.norm(given, axis=1, keepdims=True)
     if not length.all():
-        raise UsageError(f"a zero vector has no direction: vector {int(length.argmin())} of {len(given)} is zero; "
-                         "leave it out")
+        raise UsageError(
+            f"a zero vector has no direction: vector {int(length.argmin())} of {len(given)} is zero; leave it out"
+        )
     unit = given / length
     found: Floats = (unit @ unit.T).clip(-1, 1)
     np.fill_diagonal(found, 1.0)
@@ -81,8 +82,7 @@ def rsa(x: ArrayLike, y: ArrayLike, correlation: Correlation = "pearson") -> flo
     (0.6934, -1.0)
     """
     if correlation not in get_args(Correlation):
-        raise UsageError(f"there is no correlation {correlation!r}. "
-                         f"{nearest(str(correlation), get_args(Correlation))}")
+        raise UsageError(f"there is no correlation {correlation!r}. {nearest(str(correlation), get_args(Correlation))}")
     one, other = read_square(x, "a similarity matrix x"), read_square(y, "a similarity matrix y")
     if len(one) != len(other):
         raise UsageError(f"expected similarity matrices of the same things, got {len(one)} and {len(other)} of them")
@@ -114,8 +114,10 @@ def read_square(values: ArrayLike, what: str) -> Floats:
     """A symmetric table with a row and a column for each thing."""
     given = read_table(values, what)
     if given.shape[0] != given.shape[1] or not np.allclose(given, given.T, rtol=1e-6, atol=1e-9):
-        raise UsageError(f"expected {what} with a row and a column for each thing, symmetric, got shape {given.shape}"
-                         f"{' and not symmetric' if given.shape[0] == given.shape[1] else ''}")
+        raise UsageError(
+            f"expected {what} with a row and a column for each thing, symmetric, got shape {given.shape}"
+            f"{' and not symmetric' if given.shape[0] == given.shape[1] else ''}"
+        )
     return given
 
 

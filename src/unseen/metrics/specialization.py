@@ -89,8 +89,12 @@ class Tally:
         self._tokens += np.bincount(dealt, minlength=GROUPS * self.rules).reshape(self._tokens.shape)
         # Weights, and in one more column the entropy of each token, by group and rule.
         self._sums = self._sums + np.concatenate(
-            [sums(tokens, dealt, GROUPS * self.rules).reshape(shape),
-             np.bincount(dealt, entropies(tokens), GROUPS * self.rules).reshape(shape)], axis=2)
+            [
+                sums(tokens, dealt, GROUPS * self.rules).reshape(shape),
+                np.bincount(dealt, entropies(tokens), GROUPS * self.rules).reshape(shape),
+            ],
+            axis=2,
+        )
         self.examples += examples
 
     def scores(self, pi: ArrayLike | None = None) -> dict[str, Score]:
@@ -104,8 +108,10 @@ class Tally:
         if groups < 2 or (rest == 0).any():
             return {name: Score(value, math.nan, self.examples) for name, value in values.items()}
         without = [_measure((whole - one) / left, prior[occurring]) for one, left in zip(added, rest, strict=True)]
-        return {name: Score(value, _jackknife([found[name] for found in without]), self.examples)
-                for name, value in values.items()}
+        return {
+            name: Score(value, _jackknife([found[name] for found in without]), self.examples)
+            for name, value in values.items()
+        }
 
 
 def _measure(means: Floats, prior: Floats) -> dict[str, float]:

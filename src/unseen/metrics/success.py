@@ -60,9 +60,23 @@ def _key(levels: Iterable[object]) -> tuple[str, ...]:
     return tuple(str(level) for level in levels)
 
 
-_COLUMNS = ("condition", "runs", "diverged", "inside", "inside_spread", "converged", "converged_low", "converged_high",
-            "accuracy", "accuracy_spread", "accuracy_converged", "accuracy_converged_spread", "solved", "solved_low",
-            "solved_high")
+_COLUMNS = (
+    "condition",
+    "runs",
+    "diverged",
+    "inside",
+    "inside_spread",
+    "converged",
+    "converged_low",
+    "converged_high",
+    "accuracy",
+    "accuracy_spread",
+    "accuracy_converged",
+    "accuracy_converged_spread",
+    "solved",
+    "solved_low",
+    "solved_high",
+)
 
 
 def _row(inside: pd.Series, outside: pd.Series, converged: float, solved: float, diverged: int) -> list[float]:
@@ -70,6 +84,19 @@ def _row(inside: pd.Series, outside: pd.Series, converged: float, solved: float,
     wins = int((learned > solved).sum())
     reached = wilson(len(learned), len(outside) + diverged, covers="seeds")
     solves = wilson(wins, len(learned), covers="seeds") if len(learned) else None
-    return [len(outside) + diverged, diverged, inside.mean(), inside.std(), len(learned), reached.low, reached.high,
-            outside.mean(), outside.std(), learned.mean(), learned.std(), wins,
-            solves.low if solves else float("nan"), solves.high if solves else float("nan")]
+    return [
+        len(outside) + diverged,
+        diverged,
+        inside.mean(),
+        inside.std(),
+        len(learned),
+        reached.low,
+        reached.high,
+        outside.mean(),
+        outside.std(),
+        learned.mean(),
+        learned.std(),
+        wins,
+        solves.low if solves else float("nan"),
+        solves.high if solves else float("nan"),
+    ]

@@ -87,18 +87,24 @@ def require(traces: Traces, targets: Array, needs: Collection[str]) -> None:
     for (variant, seed), trace in traces.items():
         for name in needs:
             if name not in trace:
-                raise UsageError(f"{variant}, seed {seed}: no '{name}' in the trace. {nearest(name, trace)}\n"
-                                 "Ask for it when tracing, or leave out models that do not have it")
+                raise UsageError(
+                    f"{variant}, seed {seed}: no '{name}' in the trace. {nearest(name, trace)}\n"
+                    "Ask for it when tracing, or leave out models that do not have it"
+                )
             if len(trace[name]) != len(targets):
-                raise UsageError(f"'{name}' of {variant}, seed {seed}, has {len(trace[name])} examples, the "
-                                 f"targets have {len(targets)}; trace all runs on the same examples")
+                raise UsageError(
+                    f"'{name}' of {variant}, seed {seed}, has {len(trace[name])} examples, the "
+                    f"targets have {len(targets)}; trace all runs on the same examples"
+                )
 
 
 def factor(factors: Factors, name: str) -> Array:
     """One factor of the examples."""
     if name not in factors:
-        raise UsageError(f"the examples have no factor '{name}'. {nearest(name, factors)} "
-                         "Recipes read the factors of the retrieval tasks")
+        raise UsageError(
+            f"the examples have no factor '{name}'. {nearest(name, factors)} "
+            "Recipes read the factors of the retrieval tasks"
+        )
     return factors[name]
 
 
@@ -114,8 +120,10 @@ def forced_positions(factors: Factors) -> NDArray[np.int64]:
         occurrences = np.take_along_axis(occurrences, first + np.arange(2), axis=1)
     repeated = np.count_nonzero((occurrences > 1).any(axis=1))
     if repeated:
-        raise UsageError(f"expected queried features that occur once, but they repeat in {repeated} of "
-                         f"{len(positions)} examples; trace the condition ood/single")
+        raise UsageError(
+            f"expected queried features that occur once, but they repeat in {repeated} of "
+            f"{len(positions)} examples; trace the condition ood/single"
+        )
     return positions
 
 

@@ -65,10 +65,27 @@ def vote_table(
         decisive = rows[(rows["condition"] == rows["architecture"].map(of)) & (rows["metric"] == metric)]
         if len(decisive):
             ballots = _ballots(decisive, by)
-            found += [{"condition": condition, **row} for name, gatings in CONTESTS.items()
-                      for row in _contest(ballots, name, gatings, level)]
-    columns = ["condition", "contest", "gating", "votes", "share", "flipped", "flipped_share", "significant", "ties",
-               "undecided", "experiments", "incomplete", "runs", "still_learning"]
+            found += [
+                {"condition": condition, **row}
+                for name, gatings in CONTESTS.items()
+                for row in _contest(ballots, name, gatings, level)
+            ]
+    columns = [
+        "condition",
+        "contest",
+        "gating",
+        "votes",
+        "share",
+        "flipped",
+        "flipped_share",
+        "significant",
+        "ties",
+        "undecided",
+        "experiments",
+        "incomplete",
+        "runs",
+        "still_learning",
+    ]
     return pd.DataFrame(found, columns=columns)
 
 
@@ -88,8 +105,10 @@ def _checked(records: pd.DataFrame, selection: str) -> pd.DataFrame:
     needed = {"architecture", "setting", "gating", "seed", "selection", "condition", "metric", "value"}
     missing = sorted(needed - set(records.columns))
     if missing:
-        raise UsageError(f"votes are counted from records with the columns {', '.join(sorted(needed))}; missing: "
-                         f"{', '.join(missing)}")
+        raise UsageError(
+            f"votes are counted from records with the columns {', '.join(sorted(needed))}; missing: "
+            f"{', '.join(missing)}"
+        )
     rows = records[records["selection"] == selection]
     if "factor" in rows:
         rows = rows[rows["factor"] == ""]
@@ -107,8 +126,10 @@ def _ballots(rows: pd.DataFrame, by: Sequence[str]) -> _Ballots:
     if repeated.any():
         first = rows[repeated].iloc[0]
         place = ", ".join(f"{column} {first[column]}" for column in [*by, "gating", "seed"])
-        raise UsageError(f"more than one run stands at {place}: name the axis that tells them apart in `experiment`, "
-                         "or hand in the records of one of them")
+        raise UsageError(
+            f"more than one run stands at {place}: name the axis that tells them apart in `experiment`, "
+            "or hand in the records of one of them"
+        )
     gatings = [name for name in GATINGS if (rows["gating"] == name).any()]
     number = rows.groupby(list(by), dropna=False, sort=False).ngroup().to_numpy()
     seeds, seed = np.unique(rows["seed"].to_numpy(), return_inverse=True)
@@ -140,9 +161,17 @@ def _contest(ballots: _Ballots, name: str, wanted: Sequence[str], level: float) 
     runs = int(counted.sum())
     for place, gating in enumerate(gatings):
         yield {
-            "contest": name, "gating": gating, "votes": plain.votes[place], "share": plain.shares[place],
-            "flipped": flipped.votes[place], "flipped_share": flipped.shares[place],
-            "significant": int(significant.votes[place]), "ties": plain.ties, "undecided": significant.undecided,
-            "experiments": plain.n, "incomplete": int((~complete).sum()), "runs": runs,
+            "contest": name,
+            "gating": gating,
+            "votes": plain.votes[place],
+            "share": plain.shares[place],
+            "flipped": flipped.votes[place],
+            "flipped_share": flipped.shares[place],
+            "significant": int(significant.votes[place]),
+            "ties": plain.ties,
+            "undecided": significant.undecided,
+            "experiments": plain.n,
+            "incomplete": int((~complete).sum()),
+            "runs": runs,
             "still_learning": int((ballots.still_learning[:, columns[place]] & counted).sum()),
         }

@@ -89,7 +89,9 @@ class Adapter(nn.Module):
         states = found[0] if isinstance(found, tuple) else found
         if not isinstance(states, Tensor) or states.shape != given.shape:
             what = f"shape {tuple(states.shape)}" if isinstance(states, Tensor) else f"a {type(states).__name__}"
-            raise UsageError(f"the core of {type(self).__name__} returned {what}; expected a tensor of the shape it "
-                             f"was given, (batch, tokens, width) = {tuple(given.shape)}. Override call(core, states, "
-                             "mask) to take the right part")
+            raise UsageError(
+                f"the core of {type(self).__name__} returned {what}; expected a tensor of the shape it "
+                f"was given, (batch, tokens, width) = {tuple(given.shape)}. Override call(core, states, "
+                "mask) to take the right part"
+            )
         return states

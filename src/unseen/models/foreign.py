@@ -82,8 +82,10 @@ def named(name: str) -> type[nn.Module]:
     try:
         found = import_module(module)
     except ImportError as error:
-        raise UsageError(f"model '{name}' can't be imported: {error}. The module must be installed, or lie in the "
-                         "directory the command is run from") from error
+        raise UsageError(
+            f"model '{name}' can't be imported: {error}. The module must be installed, or lie in the "
+            "directory the command is run from"
+        ) from error
     except Exception as error:
         raise UsageError(f"model '{name}' can't be imported: {module} raised {_said(error)}") from error
     for part in place.split("."):
@@ -110,14 +112,19 @@ def check_importable(model: Config) -> None:
         return
     module, _, place = model.name.partition(":")
     try:
-        reason = f"it is defined in the script or notebook that runs ({module})" if module == "__main__" else (
-            "" if _source(named(model.name)) == model.source else "its name stands for other code")
+        reason = (
+            f"it is defined in the script or notebook that runs ({module})"
+            if module == "__main__"
+            else ("" if _source(named(model.name)) == model.source else "its name stands for other code")
+        )
     except UsageError as error:
         reason = str(error)
     if reason:
         short = place.rpartition(".")[2]
-        raise UsageError(f"worker processes can't import {model.name}: {reason}. Put the class into a file of its own, "
-                         f"like mine.py, and import it from there (mine:{short}), or use the executor inline")
+        raise UsageError(
+            f"worker processes can't import {model.name}: {reason}. Put the class into a file of its own, "
+            f"like mine.py, and import it from there (mine:{short}), or use the executor inline"
+        )
 
 
 def maker(model: ForeignModel, spec: Spec) -> Callable[[], nn.Module]:
@@ -177,8 +184,10 @@ def _checked(name: str, cls: object) -> type[nn.Module]:
 
 def _check_source(model: ForeignModel, source: str) -> None:
     if source != model.source:
-        raise UsageError(f"the code of {model.name} is not what it was when these runs were begun; with other code it "
-                         "is another model: take the old code, or a new directory")
+        raise UsageError(
+            f"the code of {model.name} is not what it was when these runs were begun; with other code it "
+            "is another model: take the old code, or a new directory"
+        )
 
 
 def _kind(found: object) -> str:

@@ -72,8 +72,10 @@ def match(name: str, spec: Spec, *, by: By, to: int, **given: Any) -> BackboneOp
     place = bisect_left(widths, to, hi=min(end, len(widths)), key=count)
     if place == len(widths) or (place == 0 and count(widths[0]) > to):
         side, bound = ("most", widths[-1]) if place else ("least", widths[0])
-        raise UsageError(f"match: '{name}' has at {side} {count(bound)} {by} here, at width {bound}; {to} is out of "
-                         "reach: ask for another number, or change its other options")
+        raise UsageError(
+            f"match: '{name}' has at {side} {count(bound)} {by} here, at width {bound}; {to} is out of "
+            "reach: ask for another number, or change its other options"
+        )
     return _of_width(chosen, min(widths[max(0, place - 1) : place + 1], key=lambda width: abs(count(width) - to)))
 
 

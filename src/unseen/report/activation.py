@@ -25,12 +25,20 @@ def activation_figure(matrix: Floats, pi: Floats, out: str | Path, title: str) -
     path = Path(out)
     check_path(path, PICTURES)
     if matrix.ndim != 2 or np.shape(pi) != (len(matrix),):
-        raise UsageError(f"expected an activation matrix (rules, modules) and a probability for each rule, got shapes "
-                         f"{matrix.shape} and {np.shape(pi)}")
+        raise UsageError(
+            f"expected an activation matrix (rules, modules) and a probability for each rule, got shapes "
+            f"{matrix.shape} and {np.shape(pi)}"
+        )
     cells = activation_cells(matrix, pi)
-    return save_chart(activation_chart(cells), path, title, [
-        "How much of each rule goes to each module. Framed: the best assignment;",
-        f"{100 * outside(matrix, pi):.1f} % of the weight is outside it."])
+    return save_chart(
+        activation_chart(cells),
+        path,
+        title,
+        [
+            "How much of each rule goes to each module. Framed: the best assignment;",
+            f"{100 * outside(matrix, pi):.1f} % of the weight is outside it.",
+        ],
+    )
 
 
 def outside(matrix: Floats, pi: Floats) -> float:
@@ -49,8 +57,14 @@ def activation_cells(matrix: Floats, pi: Floats) -> pd.DataFrame:
     here = np.flatnonzero(np.isfinite(matrix).all(axis=1))
     best = np.zeros(matrix.shape, bool)
     best[here, best_map(np.asarray(pi)[here, None] * matrix[here])] = True
-    return pd.DataFrame({"rule": np.repeat(np.arange(rules), modules), "module": np.tile(np.arange(modules), rules),
-                         "weight": matrix.ravel().round(4), "best": best.ravel()})
+    return pd.DataFrame(
+        {
+            "rule": np.repeat(np.arange(rules), modules),
+            "module": np.tile(np.arange(modules), rules),
+            "weight": matrix.ravel().round(4),
+            "best": best.ravel(),
+        }
+    )
 
 
 def activation_chart(cells: pd.DataFrame) -> Any:
@@ -61,11 +75,20 @@ def activation_chart(cells: pd.DataFrame) -> Any:
     x, y = alt.X("module:O", title="module", axis=axis), alt.Y("rule:O", title="rule", axis=axis)
     base = alt.Chart(cells)
     heat = base.mark_rect().encode(
-        x=x, y=y, tooltip=["rule:O", "module:O", "weight:Q", "best:N"],
-        fill=alt.Fill("weight:Q", scale=alt.Scale(domain=[0, 1], scheme="viridis"),
-                      legend=alt.Legend(title="p(module | rule)", gradientLength=120)))
-    frames = base.transform_filter(alt.FieldEqualPredicate(equal=True, field="best")).mark_rect(
-        filled=False, stroke=VERMILION, strokeWidth=2 if step > 12 else 1.2).encode(x=x, y=y)
+        x=x,
+        y=y,
+        tooltip=["rule:O", "module:O", "weight:Q", "best:N"],
+        fill=alt.Fill(
+            "weight:Q",
+            scale=alt.Scale(domain=[0, 1], scheme="viridis"),
+            legend=alt.Legend(title="p(module | rule)", gradientLength=120),
+        ),
+    )
+    frames = (
+        base.transform_filter(alt.FieldEqualPredicate(equal=True, field="best"))
+        .mark_rect(filled=False, stroke=VERMILION, strokeWidth=2 if step > 12 else 1.2)
+        .encode(x=x, y=y)
+    )
     layers = [heat, frames]
     if step >= NUMBERED:
         # The ink of a number goes with the colour under it, not with the paper.

@@ -62,8 +62,11 @@ def answer(verdicts: Sequence[Verdict], counts: Counts, standings: Sequence[Stan
         return _nothing(counts)
     judged = [one for one in verdicts if one.word != "not run"]
     decided = any(one.word != "undecided" for one in judged)
-    return [_ran(counts), _said(judged) if decided else _compared(standings),
-            _open(judged, len(verdicts) - len(judged)) if judged else _unjudged(verdicts, counts)]
+    return [
+        _ran(counts),
+        _said(judged) if decided else _compared(standings),
+        _open(judged, len(verdicts) - len(judged)) if judged else _unjudged(verdicts, counts),
+    ]
 
 
 # -- how much was run -------------------------------------------------------------------------------------------------
@@ -72,27 +75,44 @@ def answer(verdicts: Sequence[Verdict], counts: Counts, standings: Sequence[Stan
 def _nothing(counts: Counts) -> list[str]:
     at = f" at scale {counts.scale}" if counts.scale else ""
     if not counts.runs:
-        return ["Nothing has been entered yet: this directory holds no runs.",
-                "So there is nothing to be said.", "A run into this directory would begin it."]
-    states = _both(filter(None, [f"{counts.pending} {_are(counts.pending)} pending" if counts.pending else "",
-                                 f"{counts.failed} failed" if counts.failed else ""]))
+        return [
+            "Nothing has been entered yet: this directory holds no runs.",
+            "So there is nothing to be said.",
+            "A run into this directory would begin it.",
+        ]
+    states = _both(
+        filter(
+            None,
+            [
+                f"{counts.pending} {_are(counts.pending)} pending" if counts.pending else "",
+                f"{counts.failed} failed" if counts.failed else "",
+            ],
+        )
+    )
     everything = f"all {counts.runs} runs{at} are" if counts.runs > 1 else f"the one run{at} is"
     how = f"{everything} pending" if counts.pending == counts.runs else f"of {_runs(counts.runs)}{at} {states}"
-    return [f"Nothing has been run to its end yet: {how}.", "So nothing is supported and nothing is contradicted.",
-            "The same command that began it goes on with it." if counts.pending else
-            "What failed, and why, stands below."]
+    return [
+        f"Nothing has been run to its end yet: {how}.",
+        "So nothing is supported and nothing is contradicted.",
+        "The same command that began it goes on with it." if counts.pending else "What failed, and why, stands below.",
+    ]
 
 
 def _ran(counts: Counts) -> str:
     at = f" at scale {counts.scale}" if counts.scale else ""
     everything = counts.ended == counts.runs
-    begun = (f"All {counts.runs} runs{at} have ended" if counts.runs > 1 else f"The one run{at} has ended") \
-        if everything else f"{counts.ended} of {counts.runs} runs{at} {_have(counts.ended)} ended"
-    rest = [f"{counts.pending} {_are(counts.pending)} pending" if counts.pending else "",
-            f"{counts.failed} failed" if counts.failed else "",
-            f"{counts.diverged} diverged" if counts.diverged else "",
-            f"{counts.still_learning} {_were(counts.still_learning)} still learning" if counts.still_learning else "",
-            f"of {counts.can_not_tell} it can't be told whether they were" if counts.can_not_tell else ""]
+    begun = (
+        (f"All {counts.runs} runs{at} have ended" if counts.runs > 1 else f"The one run{at} has ended")
+        if everything
+        else f"{counts.ended} of {counts.runs} runs{at} {_have(counts.ended)} ended"
+    )
+    rest = [
+        f"{counts.pending} {_are(counts.pending)} pending" if counts.pending else "",
+        f"{counts.failed} failed" if counts.failed else "",
+        f"{counts.diverged} diverged" if counts.diverged else "",
+        f"{counts.still_learning} {_were(counts.still_learning)} still learning" if counts.still_learning else "",
+        f"of {counts.can_not_tell} it can't be told whether they were" if counts.can_not_tell else "",
+    ]
     told = _both(filter(None, rest))
     return begun + (f": {counts.of}" if counts.of else "") + (f"; {told}" if told else "") + "."
 
@@ -113,8 +133,11 @@ def _said(judged: Sequence[Verdict]) -> str:
 def _named(found: Sequence[Verdict]) -> str:
     """`C3: T3 is solved; …`: what claims say, in the few words of their registry; and whether not all of it was
     compared."""
-    shown = [f"{short(one)}{'' if all(part.compared for part in one.findings) else ', in part'}: "
-             f"{CLAIMS.entry(one.claim.name).summary}" for one in found[:NAMED]]
+    shown = [
+        f"{short(one)}{'' if all(part.compared for part in one.findings) else ', in part'}: "
+        f"{CLAIMS.entry(one.claim.name).summary}"
+        for one in found[:NAMED]
+    ]
     return "; ".join(shown) + (f"; and {len(found) - NAMED} more" if len(found) > NAMED else "")
 
 
@@ -133,8 +156,10 @@ def _compared(standings: Sequence[Standing]) -> str:
         return f"{best.model} has a {what} of {best}, over {_runs(best.runs)}."
     way = ("highest", "lowest") if best.metric == "accuracy" else ("lowest", "highest")
     near = " (their intervals overlap)" if _overlap(best, worst) else ""
-    return (f"{best.model} has the {way[0]} {what}, {best}, over {_runs(best.runs)}, and {worst.model} the {way[1]}, "
-            f"{worst}{near}.")
+    return (
+        f"{best.model} has the {way[0]} {what}, {best}, over {_runs(best.runs)}, and {worst.model} the {way[1]}, "
+        f"{worst}{near}."
+    )
 
 
 def _overlap(one: Standing, other: Standing) -> bool:
@@ -195,10 +220,19 @@ def waits_for(verdict: Verdict) -> str:
 
 
 def _unjudged(verdicts: Sequence[Verdict], counts: Counts) -> str:
-    still = (f"; {counts.still_learning} {'run was' if counts.still_learning == 1 else 'runs were'} still learning, "
-             "whose scores may change with more steps") if counts.still_learning else ""
-    about = f"None of {len(verdicts)} claims about such tasks could be judged from these runs" if verdicts else \
-        "No claim of a paper is about these runs"
+    still = (
+        (
+            f"; {counts.still_learning} {'run was' if counts.still_learning == 1 else 'runs were'} still learning, "
+            "whose scores may change with more steps"
+        )
+        if counts.still_learning
+        else ""
+    )
+    about = (
+        f"None of {len(verdicts)} claims about such tasks could be judged from these runs"
+        if verdicts
+        else "No claim of a paper is about these runs"
+    )
     return f"{about}{still}."
 
 

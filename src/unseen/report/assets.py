@@ -47,8 +47,10 @@ def policy(charts: bool) -> str:
     """What a browser may do with the page: run these scripts and no other, load nothing from anywhere."""
     digests = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts(charts))
     allowed = " ".join(f"'sha256-{one}'" for one in digests)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; " \
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
+    )
 
 
 def embedded(value: Any) -> Markup:
@@ -82,8 +84,13 @@ def _environment() -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise UsageError(MISSING) from None
-    made = Environment(loader=PackageLoader("unseen.report"), autoescape=True, undefined=StrictUndefined,
-                       trim_blocks=True, lstrip_blocks=True)
+    made = Environment(
+        loader=PackageLoader("unseen.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     made.filters |= {"embedded": embedded, "thousands": thousands}
     return made
 

@@ -19,8 +19,9 @@ DECODER, ENCODER = "decoder.attention", "encoder.attention"
 STEP = 26
 
 
-def attention_figure(maps: Mapping[str, Array], right: Array, factors: Mapping[str, Array], out: str | Path,
-                     title: str) -> Path:
+def attention_figure(
+    maps: Mapping[str, Array], right: Array, factors: Mapping[str, Array], out: str | Path, title: str
+) -> Path:
     """Draw attention maps and write them (.svg, .pdf, .png or .json).
 
     `maps` has `decoder.attention` (example, token), `encoder.attention` (example, head, token, token; of the
@@ -29,10 +30,13 @@ def attention_figure(maps: Mapping[str, Array], right: Array, factors: Mapping[s
     """
     path = Path(out)
     check_path(path, PICTURES)
-    words = {DECODER: "Examples: where the query looks; letters are tokens with the queried features.",
-             ENCODER: "Tokens: how they look at each other, the mean over these examples."}
-    return save_chart(attention_chart(maps, right, factors), path, title,
-                      [text for name, text in words.items() if name in maps])
+    words = {
+        DECODER: "Examples: where the query looks; letters are tokens with the queried features.",
+        ENCODER: "Tokens: how they look at each other, the mean over these examples.",
+    }
+    return save_chart(
+        attention_chart(maps, right, factors), path, title, [text for name, text in words.items() if name in maps]
+    )
 
 
 def attention_chart(maps: Mapping[str, Array], right: Array, factors: Mapping[str, Array]) -> Any:
@@ -61,9 +65,15 @@ def decoder_cells(weights: Array, right: Array, factors: Mapping[str, Array]) ->
     order = np.argsort(scenario, kind="stable")
     names = np.array([f"{example + 1} {scenario[example]}".strip() for example in range(count)], object)
     each = np.repeat(order, tokens)
-    return pd.DataFrame({"example": names[each], "token": np.tile(np.arange(1, tokens + 1), count),
-                         "weight": weights[order].ravel().round(4), "features": letters[order].ravel(),
-                         "answer": np.where(np.asarray(right)[each] == 1, "right", "wrong")})
+    return pd.DataFrame(
+        {
+            "example": names[each],
+            "token": np.tile(np.arange(1, tokens + 1), count),
+            "weight": weights[order].ravel().round(4),
+            "features": letters[order].ravel(),
+            "answer": np.where(np.asarray(right)[each] == 1, "right", "wrong"),
+        }
+    )
 
 
 def _decoder(alt: Any, cells: pd.DataFrame) -> Any:
@@ -72,27 +82,43 @@ def _decoder(alt: Any, cells: pd.DataFrame) -> Any:
     x = alt.X("token:O", title="token", axis=_axis(alt))
     y = alt.Y("example:N", sort=rows, title="example", axis=alt.Axis(ticks=False, domain=False, grid=False))
     base = alt.Chart(cells)
-    heat = base.mark_rect().encode(x=x, y=y, fill=_fill(alt), tooltip=[
-        "example:N", "token:O", "weight:Q", "features:N", "answer:N"])
+    heat = base.mark_rect().encode(
+        x=x, y=y, fill=_fill(alt), tooltip=["example:N", "token:O", "weight:Q", "features:N", "answer:N"]
+    )
     # The ink of a letter goes with the colour under it, not with the paper.
     ink = alt.condition("datum.weight > 0.6", alt.value(GROUND["dark"]), alt.value(GROUND["light"]))
     letters = base.mark_text(fontSize=12, fontWeight=600).encode(x=x, y=y, text="features:N", color=ink)
     wrong = cells[(cells["answer"] == "wrong") & (cells["token"] == 1)]
-    told = alt.Chart(wrong).mark_text(align="left", dx=6, fontSize=11).encode(
-        x=alt.value(STEP * cells["token"].max()), y=y, text="answer:N")
+    told = (
+        alt.Chart(wrong)
+        .mark_text(align="left", dx=6, fontSize=11)
+        .encode(x=alt.value(STEP * cells["token"].max()), y=y, text="answer:N")
+    )
     return alt.layer(heat, letters, told).properties(width=alt.Step(STEP), height=alt.Step(step))
 
 
 def _encoder(alt: Any, mean: Floats, head: int | None) -> Any:
     rows, tokens = mean.shape
     first = tokens - rows + 1  # a model may keep the rows of the tokens that are read alone: the last ones
-    cells = pd.DataFrame({"from": np.repeat(np.arange(first, tokens + 1), tokens),
-                          "to": np.tile(np.arange(1, tokens + 1), rows), "weight": mean.ravel().round(4)})
+    cells = pd.DataFrame(
+        {
+            "from": np.repeat(np.arange(first, tokens + 1), tokens),
+            "to": np.tile(np.arange(1, tokens + 1), rows),
+            "weight": mean.ravel().round(4),
+        }
+    )
     title = "looks at token" if head is None else f"looks at token (head {head + 1})"
-    return alt.Chart(cells).mark_rect().encode(
-        x=alt.X("to:O", title=title, axis=_axis(alt)), y=alt.Y("from:O", title="token", axis=_axis(alt)),
-        fill=_fill(alt), tooltip=["from:O", "to:O", "weight:Q"]).properties(
-            width=alt.Step(STEP), height=alt.Step(STEP))
+    return (
+        alt.Chart(cells)
+        .mark_rect()
+        .encode(
+            x=alt.X("to:O", title=title, axis=_axis(alt)),
+            y=alt.Y("from:O", title="token", axis=_axis(alt)),
+            fill=_fill(alt),
+            tooltip=["from:O", "to:O", "weight:Q"],
+        )
+        .properties(width=alt.Step(STEP), height=alt.Step(STEP))
+    )
 
 
 def _axis(alt: Any) -> Any:
@@ -100,5 +126,8 @@ def _axis(alt: Any) -> Any:
 
 
 def _fill(alt: Any) -> Any:
-    return alt.Fill("weight:Q", scale=alt.Scale(domain=[0, 1], scheme="viridis"),
-                    legend=alt.Legend(title="attention", gradientLength=120))
+    return alt.Fill(
+        "weight:Q",
+        scale=alt.Scale(domain=[0, 1], scheme="viridis"),
+        legend=alt.Legend(title="attention", gradientLength=120),
+    )

@@ -13,8 +13,16 @@ from unseen.report.source import Source
 
 SHOWN = 10
 """How many runs with one and the same failure are named."""
-FACTS = {"unseen": "Unseen", "python": "Python", "torch": "PyTorch", "numpy": "NumPy", "device": "device",
-         "cpu": "processor", "system": "system", "git_commit": "commit"}
+FACTS = {
+    "unseen": "Unseen",
+    "python": "Python",
+    "torch": "PyTorch",
+    "numpy": "NumPy",
+    "device": "device",
+    "cpu": "processor",
+    "system": "system",
+    "git_commit": "commit",
+}
 """What is told of the provenance, and what people call it."""
 
 
@@ -39,10 +47,15 @@ def cost(source: Source, spans: pd.DataFrame) -> Cost:
 
 def _cost(name: str, rows: pd.DataFrame) -> dict[str, str]:
     steps = float((rows["end"] - rows["begin"]).sum())
-    return {"model": name, "runs": thousands(rows["cell"].nunique()), "steps": thousands(steps),
-            "slices": f"{len(rows) / rows['cell'].nunique():.1f}", "cpu": duration(rows["cpu_seconds"].sum()),
-            "wall": duration(rows["seconds"].sum()),
-            "rate": f"{1000 * rows['cpu_seconds'].sum() / steps:.2f} s" if steps else ""}
+    return {
+        "model": name,
+        "runs": thousands(rows["cell"].nunique()),
+        "steps": thousands(steps),
+        "slices": f"{len(rows) / rows['cell'].nunique():.1f}",
+        "cpu": duration(rows["cpu_seconds"].sum()),
+        "wall": duration(rows["seconds"].sum()),
+        "rate": f"{1000 * rows['cpu_seconds'].sum() / steps:.2f} s" if steps else "",
+    }
 
 
 def duration(seconds: float) -> str:
@@ -77,18 +90,29 @@ def failures(source: Source, found: pd.DataFrame) -> list[dict[str, Any]]:
     mine = found[found["cell"].isin(runs.index)]
     rows = []
     for (cause, traceback), same in mine.groupby(["cause", "traceback"], sort=False):
-        places = [_place(source, runs.loc[cell], step) for cell, step in
-                  zip(same["cell"][:SHOWN], same["step"][:SHOWN], strict=True)]
-        rows.append({"cause": cause, "traceback": traceback, "runs": len(same), "places": places,
-                     "more": len(same) - len(places)})
+        places = [
+            _place(source, runs.loc[cell], step)
+            for cell, step in zip(same["cell"][:SHOWN], same["step"][:SHOWN], strict=True)
+        ]
+        rows.append(
+            {
+                "cause": cause,
+                "traceback": traceback,
+                "runs": len(same),
+                "places": places,
+                "more": len(same) - len(places),
+            }
+        )
     return rows
 
 
 def ended_early(source: Source) -> list[dict[str, Any]]:
     """Runs that diverged or were stopped, by what their record says about it."""
     early = source.runs[source.runs["status"].isin(("diverged", "stopped"))]
-    return [{"status": status, "note": note, "runs": len(same), "seeds": span(same["seed"])}
-            for (status, note), same in early.groupby(["status", "note"], sort=False)]
+    return [
+        {"status": status, "note": note, "runs": len(same), "seeds": span(same["seed"])}
+        for (status, note), same in early.groupby(["status", "note"], sort=False)
+    ]
 
 
 def _place(source: Source, run: pd.Series, step: int) -> str:

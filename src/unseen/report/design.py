@@ -88,9 +88,14 @@ def _tasks(source: Source) -> Listed:
         tested = source.records["condition"][source.records["task"] == name].unique() if len(source.records) else []
         unseen = [UNKNOWN] if task is None else unseen_in(task, tested)
         options = source.runs["task_options"][source.runs["task"] == name].unique()
-        alike.setdefault(tuple(unseen), []).append({
-            "task": name, "options": [text or "defaults" for text in options[:OPTIONS]],
-            "more": max(0, len(options) - OPTIONS), "example": "" if task is None else _example(task, list(tested))})
+        alike.setdefault(tuple(unseen), []).append(
+            {
+                "task": name,
+                "options": [text or "defaults" for text in options[:OPTIONS]],
+                "more": max(0, len(options) - OPTIONS),
+                "example": "" if task is None else _example(task, list(tested)),
+            }
+        )
     rows = [{"tasks": tasks, "unseen": unseen} for unseen, tasks in alike.items()]
     return Listed(rows, max(0, len(chosen) - SHOWN))
 
@@ -115,8 +120,15 @@ def _models(source: Source, models: Mapping[str, str]) -> Listed:
         few = mine.drop_duplicates(["task", "task_options"]).head(TRIED)["cell"]
         tasks = {cell: task for cell in few if (task := source.task(cell)) is not None}
         found = {count for cell, task in tasks.items() if (count := _parameters(task, models[cell])) is not None}
-        rows.append({"label": level(one[series]), "model": one["model"], "options": one["model_options"],
-                     "runs": len(mine), "parameters": "–".join(map(thousands, sorted(found)))})
+        rows.append(
+            {
+                "label": level(one[series]),
+                "model": one["model"],
+                "options": one["model_options"],
+                "runs": len(mine),
+                "parameters": "–".join(map(thousands, sorted(found))),
+            }
+        )
     return Listed(rows, len(groups) - len(rows))
 
 
@@ -146,8 +158,10 @@ def thousands(number: float) -> str:
 
 def _recipes(source: Source) -> Listed:
     grouped = source.runs.groupby(["recipe", "recipe_options"], sort=False).size().reset_index(name="runs")
-    rows = [{"recipe": one["recipe"], "options": one["recipe_options"], "runs": int(one["runs"])}
-            for one in grouped.to_dict("records")]
+    rows = [
+        {"recipe": one["recipe"], "options": one["recipe_options"], "runs": int(one["runs"])}
+        for one in grouped.to_dict("records")
+    ]
     return Listed(rows[:SHOWN], max(0, len(rows) - SHOWN))
 
 
@@ -155,7 +169,13 @@ def _seeds(runs: pd.DataFrame) -> str:
     if runs.empty:
         return ""
     own = bool((runs["seed"] == runs["data_seed"]).all())
-    data = "each seed has training data of its own" if own else (
-        f"all share the training data of data seed {span(runs['data_seed'])}" if runs["data_seed"].nunique() == 1
-        else f"data seeds {span(runs['data_seed'])}")
+    data = (
+        "each seed has training data of its own"
+        if own
+        else (
+            f"all share the training data of data seed {span(runs['data_seed'])}"
+            if runs["data_seed"].nunique() == 1
+            else f"data seeds {span(runs['data_seed'])}"
+        )
+    )
     return f"{span(runs['seed'])}; {data}"

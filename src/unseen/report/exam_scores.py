@@ -16,8 +16,21 @@ from unseen.studies.exam import ABILITIES, IID, INSIDE, LEARNED, METRICS, Readin
 from unseen.tasks.base import Task
 
 STUDIES = ("exam", "exam-zoo")
-COLUMNS = ["model", "ability", "test", "task", "condition", "metric", "seed", "value", "learned", "still_learning",
-           "scale", "digest", "cell"]
+COLUMNS = [
+    "model",
+    "ability",
+    "test",
+    "task",
+    "condition",
+    "metric",
+    "seed",
+    "value",
+    "learned",
+    "still_learning",
+    "scale",
+    "digest",
+    "cell",
+]
 CHANCE = "chance"
 REFERENCE = "reference"
 
@@ -60,9 +73,11 @@ def read(source: Source, reference: pd.DataFrame | None = None) -> Exam | None:
     own = source.name.startswith("exam-zoo")
     same, said = exam_reference.comparable(shipped, scores) if not own else (shipped[:0], [])
     untraced = _untraced(source, scores)
-    notes = [*_learned_notes(scores), *said,
-             *(f"{ability} needs a trace `{trace}`: {model} keeps none." for (model, ability), trace in
-               untraced.items())]
+    notes = [
+        *_learned_notes(scores),
+        *said,
+        *(f"{ability} needs a trace `{trace}`: {model} keeps none." for (model, ability), trace in untraced.items()),
+    ]
     return Exam(scores, same.rename(columns={"backbone": "model"}), _bounds(source, scores), untraced, tuple(notes))
 
 
@@ -99,18 +114,30 @@ def _scores(source: Source) -> pd.DataFrame:
     found = []
     for reading in readings(source.scale):
         metric = METRICS[reading.metric]
-        rows = records[(records["test"] == reading.test) & (records["condition"] == reading.condition)
-                       & (records["metric"] == metric.record)]
+        rows = records[
+            (records["test"] == reading.test)
+            & (records["condition"] == reading.condition)
+            & (records["metric"] == metric.record)
+        ]
         if rows.empty:
             continue
         value = 1 - rows["value"] if metric.missing else rows["value"]
         recipe = rows["recipe"] + " " + rows["recipe_options"]
-        digests = [digest_of(json.loads(source.tasks[cell]), words, reading)
-                   for cell, words in zip(rows["cell"], recipe, strict=True)]
-        found.append(rows.assign(ability=reading.ability, metric=reading.metric, value=value, digest=digests,
-                                 learned=(rows["cell"].map(inside) >= bounds[reading.test]).astype(int),
-                                 still_learning=(rows["still_learning"] == 1).astype(int),
-                                 scale=source.scale)[COLUMNS])
+        digests = [
+            digest_of(json.loads(source.tasks[cell]), words, reading)
+            for cell, words in zip(rows["cell"], recipe, strict=True)
+        ]
+        found.append(
+            rows.assign(
+                ability=reading.ability,
+                metric=reading.metric,
+                value=value,
+                digest=digests,
+                learned=(rows["cell"].map(inside) >= bounds[reading.test]).astype(int),
+                still_learning=(rows["still_learning"] == 1).astype(int),
+                scale=source.scale,
+            )[COLUMNS]
+        )
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=COLUMNS)
 
 
@@ -119,8 +146,12 @@ def _bound(task: Task | None) -> float:
     if task is None:
         return float("inf")
     known = references(task, IID)
-    return max([known[CHANCE] + LEARNED * (1 - known[CHANCE]),
-                *(value for name, value in known.items() if name not in (CHANCE, ORACLE))])
+    return max(
+        [
+            known[CHANCE] + LEARNED * (1 - known[CHANCE]),
+            *(value for name, value in known.items() if name not in (CHANCE, ORACLE)),
+        ]
+    )
 
 
 def _task(source: Source, runs: pd.DataFrame) -> Task | None:
@@ -162,9 +193,11 @@ def _untraced(source: Source, scores: pd.DataFrame) -> dict[tuple[str, str], str
 def _learned_notes(scores: pd.DataFrame) -> list[str]:
     inside = scores[scores["ability"] == INSIDE]
     learned, still = int(inside["learned"].sum()), int(inside["still_learning"].sum())
-    said = [f"{learned} of {len(inside)} runs have learned in distribution ({100 * LEARNED:.0f} % of the way from "
-            "chance to the oracle, and no worse than any shortcut); scores out of distribution are read from these "
-            "alone."]
+    said = [
+        f"{learned} of {len(inside)} runs have learned in distribution ({100 * LEARNED:.0f} % of the way from "
+        "chance to the oracle, and no worse than any shortcut); scores out of distribution are read from these "
+        "alone."
+    ]
     if still:
         said.append(f"{still} of {len(inside)} runs were still learning when training ended.")
     return said

@@ -16,13 +16,13 @@ WORDS = {
     "diverged": "ended because the loss was no longer a finite number",
     "family": "one of the four groups of tasks: rules, ctl, gcog, retrieval",
     "gating": "how a modular model chooses its modules: Monolithic (no modules), Modular (by itself), Modular-op (from "
-              "the operation alone), GT-Modular (by the true rule)",
+    "the operation alone), GT-Modular (by the true rule)",
     "indicative": "of an interval: over fewer than ten seeds, so no more than a hint",
     "interval": "95 % interval: what the mean may be, given how much runs differ. It is silent about everything that "
-                "did not vary between them",
+    "did not vary between them",
     "oracle": "the score of a solver that does the task as it is meant",
     "preset": "a variant of a task: clean (sound), released (what the authors' code or data do), paper (what the text "
-              "says)",
+    "says)",
     "recipe": "how a run is trained: optimiser, steps, batch, clipping, selection",
     "record": "what a finished run leaves behind",
     "relative loss": "the mean absolute error in units of that of always answering zero",
@@ -46,5 +46,6 @@ def used(text: str) -> dict[str, str]:
     """
     plural = {"axis": "ax[ei]s", "study": "stud(?:y|ies)", "family": "famil(?:y|ies)", "relative loss": "relative.loss"}
     lower = text.lower()
-    return {word: meaning for word, meaning in WORDS.items()
-            if re.search(rf"\b{plural.get(word, word)}(?:s|es)?\b", lower)}
+    return {
+        word: meaning for word, meaning in WORDS.items() if re.search(rf"\b{plural.get(word, word)}(?:s|es)?\b", lower)
+    }

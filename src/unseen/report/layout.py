@@ -126,6 +126,7 @@ def ordered_conditions(names: Iterable[str]) -> list[str]:
     >>> ordered_conditions(["ood/length=30", "iid", "ood/length=5", "train", "ood/length=5"])
     ['train', 'iid', 'ood/length=5', 'ood/length=30']
     """
+
     def key(name: str) -> tuple[object, ...]:
         parts = re.split(r"(\d+)", name)
         rank = next((k for k, begin in enumerate(("train", "iid", "")) if name.startswith(begin)), 0)
@@ -157,8 +158,14 @@ def _judged(source: Source) -> list[tuple[Metric, pd.DataFrame]]:
     return found
 
 
-def lay_out(source: Source, metric: Metric, rows: pd.DataFrame, conditions: tuple[str, ...],
-            every_condition: bool = False, panels: bool = True) -> Layout:
+def lay_out(
+    source: Source,
+    metric: Metric,
+    rows: pd.DataFrame,
+    conditions: tuple[str, ...],
+    every_condition: bool = False,
+    panels: bool = True,
+) -> Layout:
     """The layout of rows with the columns of records, of these conditions."""
     axes = _varying(rows, [axis for axis in source.axes if axis not in INSTANCES])
     axis = source.series if source.series in axes or not axes else _most_telling(rows, axes)[0]
@@ -174,18 +181,33 @@ def lay_out(source: Source, metric: Metric, rows: pd.DataFrame, conditions: tupl
     if _count(rows, shown) > PANELS:
         shown = _fitting(rows, _most_telling(rows, shown))
     labels = _labels(rows, shown)
-    table = pd.DataFrame({
-        "series": rows[axis].map({level: title_of(level) for level in rows[axis].unique()}),
-        "panel": labels, "place": _numbers(rows, others), "condition": rows[CONDITION],
-        "instance": _numbers(rows, instances), "seed": rows["seed"], "value": rows["value"],
-        "still_learning": rows["still_learning"] == 1, "cell": rows["cell"],
-    }).reset_index(drop=True)
+    table = pd.DataFrame(
+        {
+            "series": rows[axis].map({level: title_of(level) for level in rows[axis].unique()}),
+            "panel": labels,
+            "place": _numbers(rows, others),
+            "condition": rows[CONDITION],
+            "instance": _numbers(rows, instances),
+            "seed": rows["seed"],
+            "value": rows["value"],
+            "still_learning": rows["still_learning"] == 1,
+            "cell": rows["cell"],
+        }
+    ).reset_index(drop=True)
     order = table.drop_duplicates("panel")
     if CONDITION in shown:  # conditions within places, in their order
         rank = {name: place for place, name in enumerate(conditions)}
         order = order.assign(rank=order["condition"].map(rank)).sort_values(["place", "rank"])
-    return Layout(metric, table, axis, tuple(dict.fromkeys(table["series"])), tuple(order["panel"]),
-                  tuple(one for one in others if one not in shown) if panels else (), conditions, averaged)
+    return Layout(
+        metric,
+        table,
+        axis,
+        tuple(dict.fromkeys(table["series"])),
+        tuple(order["panel"]),
+        tuple(one for one in others if one not in shown) if panels else (),
+        conditions,
+        averaged,
+    )
 
 
 def _varying(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
@@ -201,8 +223,9 @@ def _varying(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
 
 def _most_telling(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     """Axes by how much of the differences between scores they explain, the most first."""
-    spread = {axis: rows.groupby(axis, dropna=False, sort=False)["value"].transform("mean").var(ddof=0)
-              for axis in axes}
+    spread = {
+        axis: rows.groupby(axis, dropna=False, sort=False)["value"].transform("mean").var(ddof=0) for axis in axes
+    }
     return sorted(axes, key=lambda axis: -float(spread[axis]))
 
 
@@ -231,8 +254,10 @@ def _labels(rows: pd.DataFrame, axes: Sequence[str]) -> pd.Series:
     numbers = _numbers(rows, axes)
     places = rows[list(axes)].assign(number_=numbers).drop_duplicates("number_")
     words = {axis: _words(axis, places[axis].tolist()) for axis in axes}
-    found = {number: " · ".join(words[axis][k] for axis in axes if words[axis][k])
-             for k, number in enumerate(places["number_"])}
+    found = {
+        number: " · ".join(words[axis][k] for axis in axes if words[axis][k])
+        for k, number in enumerate(places["number_"])
+    }
     return numbers.map(found)
 
 
@@ -240,8 +265,10 @@ def _words(axis: str, levels: Sequence[object]) -> list[str]:
     """Levels that say what they are stand alone; where some are numbers or truth values, their axis is named."""
     words = [level for level in levels if level is not None]
     bare = all(isinstance(level, str) and not re.fullmatch(r"[\d.,\-]*", level) for level in words)
-    return ["" if level is None or level != level else title_of(level) if bare else f"{axis}={title_of(level)}"
-            for level in levels]
+    return [
+        "" if level is None or level != level else title_of(level) if bare else f"{axis}={title_of(level)}"
+        for level in levels
+    ]
 
 
 def _and(words: Sequence[str]) -> str:

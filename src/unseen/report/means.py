@@ -20,8 +20,9 @@ KEPT = 200
 """Draws for up to so many runs are kept: most figures ask for the same."""
 
 
-def means(rows: pd.DataFrame, by: Sequence[str], clusters: str | None = None,
-          resamples: int = RESAMPLES) -> pd.DataFrame:
+def means(
+    rows: pd.DataFrame, by: Sequence[str], clusters: str | None = None, resamples: int = RESAMPLES
+) -> pd.DataFrame:
     """One row per group: `by`, `mean`, the ends of its 95 % bootstrap interval `low` and `high` (NaN below three runs),
     how many `runs`, and how many of them were `still_learning`.
 
@@ -50,12 +51,19 @@ def means(rows: pd.DataFrame, by: Sequence[str], clusters: str | None = None,
         mean[members] = table.mean(axis=1)
         low[members], high[members] = intervals(table, own, resamples, clusters is not None)
     still = known["still_learning"].eq(1).to_numpy() if "still_learning" in known else np.zeros(len(known), bool)
-    return known[list(by)].iloc[first].reset_index(drop=True).assign(
-        mean=mean, low=low, high=high, runs=runs, still_learning=np.bincount(group, still, len(first)).astype(int))
+    return (
+        known[list(by)]
+        .iloc[first]
+        .reset_index(drop=True)
+        .assign(
+            mean=mean, low=low, high=high, runs=runs, still_learning=np.bincount(group, still, len(first)).astype(int)
+        )
+    )
 
 
-def intervals(table: Floats, sizes: tuple[int, ...], resamples: int = RESAMPLES, clustered: bool = True
-              ) -> tuple[Floats, Floats]:
+def intervals(
+    table: Floats, sizes: tuple[int, ...], resamples: int = RESAMPLES, clustered: bool = True
+) -> tuple[Floats, Floats]:
     """The ends of the 95 % intervals of the means of rows (G, runs), all of which are drawn again in the same way.
 
     Runs of a cluster stand side by side, and clusters have these sizes; without clusters there is one size.

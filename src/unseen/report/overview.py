@@ -19,10 +19,16 @@ def counts(source: Source) -> Counts:
     runs = source.runs
     ended = runs["status"].isin(ENDED)
     scored = runs["status"].isin(("finished", "stopped"))
-    return Counts(source.scale, len(runs), int(ended.sum()), failed=int((runs["status"] == "failed").sum()),
-                  diverged=int((runs["status"] == "diverged").sum()),
-                  still_learning=int((scored & (runs["still_learning"] == 1)).sum()),
-                  can_not_tell=int((scored & runs["still_learning"].isna()).sum()), of=_of(source))
+    return Counts(
+        source.scale,
+        len(runs),
+        int(ended.sum()),
+        failed=int((runs["status"] == "failed").sum()),
+        diverged=int((runs["status"] == "diverged").sum()),
+        still_learning=int((scored & (runs["still_learning"] == 1)).sum()),
+        can_not_tell=int((scored & runs["still_learning"].isna()).sum()),
+        of=_of(source),
+    )
 
 
 def scores(source: Source, selection: str) -> pd.DataFrame:
@@ -46,8 +52,12 @@ def standings(source: Source) -> list[Standing]:
     condition = telling(rows)
     found = means(rows[rows["condition"] == condition], [source.series])
     found = found.sort_values("mean", ascending=metric != "accuracy", kind="stable")
-    return [Standing(title_of(row[source.series]), condition, metric, row["mean"], row["low"], row["high"],
-                     int(row["runs"])) for row in found.to_dict("records")]
+    return [
+        Standing(
+            title_of(row[source.series]), condition, metric, row["mean"], row["low"], row["high"], int(row["runs"])
+        )
+        for row in found.to_dict("records")
+    ]
 
 
 def telling(rows: pd.DataFrame) -> str:
@@ -62,6 +72,9 @@ def _of(source: Source) -> str:
     runs = source.runs
     if runs.empty:
         return ""
-    kinds = [(source.series, runs[source.series].nunique()), ("task", runs["task"].nunique()),
-             ("seed", runs["seed"].nunique())]
+    kinds = [
+        (source.series, runs[source.series].nunique()),
+        ("task", runs["task"].nunique()),
+        ("seed", runs["seed"].nunique()),
+    ]
     return ", ".join(f"{count} {kind}{'s' * (count != 1 and not kind.endswith('s'))}" for kind, count in kinds)

@@ -37,9 +37,19 @@ ROWS = 20_000
 """Rows of a figure's data that are kept in the page; the command gives all."""
 _ENDLESS = {math.inf: "∞", -math.inf: "−∞"}
 """JSON has no such numbers."""
-SECTIONS = {"question": "Question", "answer": "Answer", "design": "Design", "claims": "Claims", "figures": "Figures",
-            "runs": "Every run", "deviations": "Deviations", "failures": "Failures", "cost": "Cost",
-            "provenance": "Provenance", "glossary": "Glossary"}
+SECTIONS = {
+    "question": "Question",
+    "answer": "Answer",
+    "design": "Design",
+    "claims": "Claims",
+    "figures": "Figures",
+    "runs": "Every run",
+    "deviations": "Deviations",
+    "failures": "Failures",
+    "cost": "Cost",
+    "provenance": "Provenance",
+    "glossary": "Glossary",
+}
 
 
 @dataclass(frozen=True)
@@ -57,12 +67,18 @@ class Kept:
         """All of it, as the store holds it now."""
         with Store.read(directory) as store, said_plainly(directory):
             entries = store.entries()
-            return cls(store.spans(), store.failures(), store.provenance(),
-                       dict(zip(entries["cell"], entries["model"], strict=True)), list(entries["scale"].unique()))
+            return cls(
+                store.spans(),
+                store.failures(),
+                store.provenance(),
+                dict(zip(entries["cell"], entries["model"], strict=True)),
+                list(entries["scale"].unique()),
+            )
 
 
-def write_page(directory: str | Path, out: str | Path | None = None, scale: str | None = None,
-               say: Say = lambda text: None) -> Path:
+def write_page(
+    directory: str | Path, out: str | Path | None = None, scale: str | None = None, say: Say = lambda text: None
+) -> Path:
     """Write the report of a directory to a file, by default `report.html` in it; a half-written one is never left.
 
     `say` is told what is being done.
@@ -94,28 +110,53 @@ def page(source: Source, figures: Sequence[Figure] | None = None, say: Say = lam
     say("writing the page")
     study, ledger = source.study, verdicts.rows(judged.verdicts)
     context = {
-        "name": source.name or source.directory.name, "question": _question(source), "scale": source.scale,
-        "sections": SECTIONS, "as_of": _last_written(source.directory), "directory": shlex.quote(str(source.directory)),
-        "answer": answer(judged.verdicts, count, standings(source)), "counts": count,
+        "name": source.name or source.directory.name,
+        "question": _question(source),
+        "scale": source.scale,
+        "sections": SECTIONS,
+        "as_of": _last_written(source.directory),
+        "directory": shlex.quote(str(source.directory)),
+        "answer": answer(judged.verdicts, count, standings(source)),
+        "counts": count,
         "other_scales": [one for one in kept.scales if one != source.scale],
-        "design": design(source, kept.models), "study": study,
-        "ledger": ledger, "unjudged": judged.unread, "words": verdicts.WORDS,
+        "design": design(source, kept.models),
+        "study": study,
+        "ledger": ledger,
+        "unjudged": judged.unread,
+        "words": verdicts.WORDS,
         "judged": any(row["word"] != "not run" for row in ledger),
         "tally": {word: sum(row["word"] == word for row in ledger) for word in verdicts.WORDS},
         "papers": list(dict.fromkeys(row["paper"] for row in ledger)),
-        "tabs": _tabs(shown), "at_once": AT_ONCE, "told": TOLD, "undrawn": undrawn,
-        "deviations": _deviations(source), "failures": costs.failures(source, kept.failures),
-        "early": costs.ended_early(source), "cost": costs.cost(source, kept.spans),
-        "provenance": costs.provenance(source, kept.provenance), "table": runs_table(source),
+        "tabs": _tabs(shown),
+        "at_once": AT_ONCE,
+        "told": TOLD,
+        "undrawn": undrawn,
+        "deviations": _deviations(source),
+        "failures": costs.failures(source, kept.failures),
+        "early": costs.ended_early(source),
+        "cost": costs.cost(source, kept.spans),
+        "provenance": costs.provenance(source, kept.provenance),
+        "table": runs_table(source),
         "selection": source.selection,
     }
     body = assets.render("body.html", context)
-    return assets.render("report.html", context | {
-        "body": assets.raw(body), "glossary": glossary.used(re.sub(r"<[^>]*>", " ", body)),
-        "style": assets.raw(assets.text("report.css")), "scripts": assets.scripts(charts=bool(shown)),
-        "policy": assets.policy(charts=bool(shown)), "specs": {one["id"]: one["spec"] for one in shown},
-        "data": {"configs": {paper: chart_config(paper) for paper in PAPERS}, "table": context["table"],
-                 "figures": {one["id"]: one["data"] for one in shown}}})
+    return assets.render(
+        "report.html",
+        context
+        | {
+            "body": assets.raw(body),
+            "glossary": glossary.used(re.sub(r"<[^>]*>", " ", body)),
+            "style": assets.raw(assets.text("report.css")),
+            "scripts": assets.scripts(charts=bool(shown)),
+            "policy": assets.policy(charts=bool(shown)),
+            "specs": {one["id"]: one["spec"] for one in shown},
+            "data": {
+                "configs": {paper: chart_config(paper) for paper in PAPERS},
+                "table": context["table"],
+                "figures": {one["id"]: one["data"] for one in shown},
+            },
+        },
+    )
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -147,14 +188,24 @@ def _shown(source: Source, figure: Figure, drawing: Drawing) -> dict[str, Any]:
     scale = f" --scale {source.scale}" if source.scale else ""
     directory = shlex.quote(str(source.directory))
     command = f"unseen report {directory}{scale} --figure {figure.name} --out {figure.file}.svg"
-    return {"id": figure.file, "figure": figure, "notes": drawing.notes, "spec": spec, "command": command,
-            "rows": len(drawing.data), "data": _table(drawing.data)}
+    return {
+        "id": figure.file,
+        "figure": figure,
+        "notes": drawing.notes,
+        "spec": spec,
+        "command": command,
+        "rows": len(drawing.data),
+        "data": _table(drawing.data),
+    }
 
 
 def _table(data: pd.DataFrame) -> dict[str, Any]:
     plain = data.head(ROWS).astype(object)
-    return {"columns": [str(one) for one in data.columns],
-            "rows": plain.where(plain.notna(), None).replace(_ENDLESS).to_numpy().tolist(), "all": len(data)}
+    return {
+        "columns": [str(one) for one in data.columns],
+        "rows": plain.where(plain.notna(), None).replace(_ENDLESS).to_numpy().tolist(),
+        "all": len(data),
+    }
 
 
 def _tabs(shown: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -169,8 +220,10 @@ def _tabs(shown: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 def chart_config(paper: theme.Paper) -> dict[str, Any]:
     """The look of charts inside a page, whose own ground shows through; sizes as Altair's, as in saved figures."""
     found = theme.config(paper)
-    return found | {"background": "transparent",
-                    "view": {**found["view"], "continuousWidth": 300, "continuousHeight": 300}}
+    return found | {
+        "background": "transparent",
+        "view": {**found["view"], "continuousWidth": 300, "continuousHeight": 300},
+    }
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -194,8 +247,9 @@ def _deviations(source: Source) -> list[str] | None:
         return None
     said, planned = study.deviations(source.scale), {entry.cell.seed for entry in study.entries(source.scale)}
     held = set(source.runs["seed"])
-    return said + ([f"{len(held)} seeds here, {len(planned)} in the study as it is at this scale"]
-                   if held != planned else [])
+    return said + (
+        [f"{len(held)} seeds here, {len(planned)} in the study as it is at this scale"] if held != planned else []
+    )
 
 
 def _last_written(directory: Path) -> str:

@@ -13,26 +13,50 @@ WIDTHS = {1: 640, 2: 300, 3: 230, 4: 176}
 ENDED, STILL = "ended", "still learning"
 
 
-def arranged(layers: Sequence[Any], rows: Any, layout: Layout, height: Any, row: int = 70, column: int = 28,
-             above: int = 0, independent: Sequence[str] = ()) -> Any:
+def arranged(
+    layers: Sequence[Any],
+    rows: Any,
+    layout: Layout,
+    height: Any,
+    row: int = 70,
+    column: int = 28,
+    above: int = 0,
+    independent: Sequence[str] = (),
+) -> Any:
     """Layers that draw from the columns of `rows`, a panel for each value of its column `panel`; `row` and `column`
     are what axes, headers and words need between panels, `above` what words need over each."""
     alt = load_altair()
     wide, beside = width(layout), across(layout)
     # Something over every panel that is not seen: headers stand above what is there, and would not stand in line.
-    kept = alt.Chart().transform_aggregate(rows="count()").mark_text(
-        baseline="bottom", dy=-above - 4, fontSize=11 if above else 3, opacity=0, text="|",
-    ).encode(x=alt.value(0), y=alt.value(0))
+    kept = (
+        alt.Chart()
+        .transform_aggregate(rows="count()")
+        .mark_text(
+            baseline="bottom",
+            dy=-above - 4,
+            fontSize=11 if above else 3,
+            opacity=0,
+            text="|",
+        )
+        .encode(x=alt.value(0), y=alt.value(0))
+    )
     layered = alt.layer(*layers, *([kept] if beside > 1 else []), data=rows).properties(width=wide, height=height)
     if beside == 1:
         return layered
     long = max(map(len, layout.panels)) * 7.5 > wide + column
-    header = alt.Header(labelAnchor="start", labelPadding=10, labelLimit=wide + column - 8,
-                        **({"labelExpr": "split(datum.label, ' · ')", "labelBaseline": "bottom"} if long else {}))
+    header = alt.Header(
+        labelAnchor="start",
+        labelPadding=10,
+        labelLimit=wide + column - 8,
+        **({"labelExpr": "split(datum.label, ' · ')", "labelBaseline": "bottom"} if long else {}),
+    )
     several = layered.facet(
-        facet=alt.Facet("panel:N", title=None, sort=list(layout.panels), header=header), columns=beside,
+        facet=alt.Facet("panel:N", title=None, sort=list(layout.panels), header=header),
+        columns=beside,
         spacing={"row": row + (18 * max(one.count(" · ") for one in layout.panels) if long else 0), "column": column},
-        bounds="flush", align="each")
+        bounds="flush",
+        align="each",
+    )
     # Axes under every panel: a shared one would hang below the gap that an incomplete last row leaves.
     several = several.resolve_axis(x="independent")
     return several.resolve_scale(**dict.fromkeys(independent, "independent")) if independent else several

@@ -23,8 +23,10 @@ def reference_rows(source: Source, layout: Layout, by: Sequence[str] = ("panel",
     found = []
     for levels, runs in layout.rows.groupby(list(by), sort=False):
         shown = _values(source, layout, runs, shortcuts)
-        found += [[KIND, *levels, name, shown[name], place % 2 if len(shown) > 2 else 0]
-                  for place, name in enumerate(sorted(shown, key=shown.__getitem__))]
+        found += [
+            [KIND, *levels, name, shown[name], place % 2 if len(shown) > 2 else 0]
+            for place, name in enumerate(sorted(shown, key=shown.__getitem__))
+        ]
     return pd.DataFrame(found, columns=["kind", *by, "name", "value", "row"])
 
 
@@ -49,14 +51,27 @@ def reference_lines(alt: Any, layout: Layout, x: Any) -> list[Any]:
 
     A name near an edge grows inwards, so that it stays over its panel: column `side` says which way.
     """
-    lines = [only(kind=KIND).mark_rule(strokeDash=[5, 4], strokeWidth=1.2).encode(
-        x=x, tooltip=[alt.Tooltip("name:N"), number("value", layout.metric)])]
+    lines = [
+        only(kind=KIND)
+        .mark_rule(strokeDash=[5, 4], strokeWidth=1.2)
+        .encode(x=x, tooltip=[alt.Tooltip("name:N"), number("value", layout.metric)])
+    ]
     aligned = {"left": ("left", -3), "middle": ("center", 0), "right": ("right", 3)}
     return lines + [
-        only(kind=KIND, row=row, side=side).mark_text(
-            baseline="bottom", align=align, dx=dx, dy=-4 - 14 * row, fontSize=11, opacity=0.75, limit=190,
-        ).encode(x=x, y=alt.value(0), text="name:N")
-        for row in (0, 1) for side, (align, dx) in aligned.items()]
+        only(kind=KIND, row=row, side=side)
+        .mark_text(
+            baseline="bottom",
+            align=align,
+            dx=dx,
+            dy=-4 - 14 * row,
+            fontSize=11,
+            opacity=0.75,
+            limit=190,
+        )
+        .encode(x=x, y=alt.value(0), text="name:N")
+        for row in (0, 1)
+        for side, (align, dx) in aligned.items()
+    ]
 
 
 def sides(values: pd.Series, domain: tuple[float, float]) -> Any:

@@ -67,9 +67,17 @@ def unseen_in(task: Task, conditions: Iterable[str]) -> list[str]:
     ['iid: nothing is unseen but the examples']
     """
     found = [task.conditions[name] for name in dict.fromkeys(conditions) if name in task.conditions]
-    return [f"{one.name}: " + (f"unseen: {' with '.join(one.unseen)} ({one.summary})" if one.unseen else
-                               "nothing is unseen but the examples" if one.name in ("iid", "train")
-                               else f"no value is unseen ({one.summary})") for one in found]
+    return [
+        f"{one.name}: "
+        + (
+            f"unseen: {' with '.join(one.unseen)} ({one.summary})"
+            if one.unseen
+            else "nothing is unseen but the examples"
+            if one.name in ("iid", "train")
+            else f"no value is unseen ({one.summary})"
+        )
+        for one in found
+    ]
 
 
 def unseen_notes(source: Source, conditions: Iterable[str]) -> list[str]:

@@ -41,8 +41,12 @@ def runs_table(source: Source) -> dict[str, Any]:
     columns += [_text("still learning", still), _number("step", runs["step"])]
     columns += [] if (runs["seed"] == runs["data_seed"]).all() else [_number("data seed", runs["data_seed"])]
     columns.append({"name": "cell", "kind": "id", "values": runs["cell"].tolist()})
-    return {"columns": columns, "rows": len(runs), "left_out": max(0, len(conditions) - CONDITIONS),
-            "metrics": [one.replace("_", " ") for one in metrics]}
+    return {
+        "columns": columns,
+        "rows": len(runs),
+        "left_out": max(0, len(conditions) - CONDITIONS),
+        "metrics": [one.replace("_", " ") for one in metrics],
+    }
 
 
 def _text(name: str, values: pd.Series) -> dict[str, Any]:

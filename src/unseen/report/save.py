@@ -40,8 +40,9 @@ def publish(drawn: Sequence[tuple[Figure, Drawing]], folder: str | Path) -> list
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder} can't be made: {error.strerror}. Give a folder") from error
-    return [save(figure, drawing, folder / f"{figure.file}{suffix}") for figure, drawing in drawn
-            for suffix in PUBLISHED]
+    return [
+        save(figure, drawing, folder / f"{figure.file}{suffix}") for figure, drawing in drawn for suffix in PUBLISHED
+    ]
 
 
 def save_chart(chart: Any, path: Path, title: str, subtitle: Sequence[str] = ()) -> Path:

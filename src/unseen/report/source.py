@@ -51,8 +51,11 @@ class Source:
         ended = set(entries["scale"][entries["status"].isin(ENDED)])
         if scale is not None and scale not in held:
             raise UsageError(f"{path} holds nothing at scale '{scale}'; it holds {', '.join(held) or 'nothing yet'}")
-        chosen = scale if scale is not None else next((one for one in reversed(held) if one in ended),
-                                                      held[-1] if held else "")
+        chosen = (
+            scale
+            if scale is not None
+            else next((one for one in reversed(held) if one in ended), held[-1] if held else "")
+        )
         entries = entries[entries["scale"] == chosen].reset_index(drop=True)
         if "scale" in records:
             records = records[records["scale"] == chosen].reset_index(drop=True)
@@ -62,8 +65,16 @@ class Source:
             with Store.read(path) as store:
                 return curves_table(store.points(), entries)
 
-        return cls(path, work, chosen, records, runs, _axes(entries, runs), dict(zip(entries["cell"], entries["task"],
-                                                                                  strict=True)), cache(curves))
+        return cls(
+            path,
+            work,
+            chosen,
+            records,
+            runs,
+            _axes(entries, runs),
+            dict(zip(entries["cell"], entries["task"], strict=True)),
+            cache(curves),
+        )
 
     @property
     def name(self) -> str:

@@ -10,7 +10,15 @@ from unseen.errors import UsageError
 Paper = Literal["light", "dark"]
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW, GREY = COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800", "#8A8F98")
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#B8A800",
+    "#8A8F98",
+)
 """Okabe and Ito's colours, told apart by colour-blind readers; their yellow darkened, so that it shows on white."""
 
 TITLES = {"none": "Monolithic", "joint": "Modular", "operation": "Modular-op", "truth": "GT-Modular"}
@@ -18,15 +26,31 @@ TITLES = {"none": "Monolithic", "joint": "Modular", "operation": "Modular-op", "
 
 OWN: dict[str, str] = {
     # rules
-    "GT-Modular": GREEN, "Modular-op": BLUE, "Modular": VERMILION, "Monolithic": PURPLE, "Random": GREY,
+    "GT-Modular": GREEN,
+    "Modular-op": BLUE,
+    "Modular": VERMILION,
+    "Monolithic": PURPLE,
+    "Random": GREY,
     # retrieval
-    "T−Pos−Att": GREY, "T+Pos−Att": ORANGE, "T−Pos+Att": BLUE, "T+Pos+Att": GREEN,
-    "LSTM": VERMILION, "LSTM+Att": PURPLE, "Bi-LSTM": PURPLE,
+    "T−Pos−Att": GREY,
+    "T+Pos−Att": ORANGE,
+    "T−Pos+Att": BLUE,
+    "T+Pos+Att": GREEN,
+    "LSTM": VERMILION,
+    "LSTM+Att": PURPLE,
+    "Bi-LSTM": PURPLE,
     # ctl
-    "ctl-bilstm": VERMILION, "ctl-transformer": BLUE, "ctl-ndr": GREEN,
+    "ctl-bilstm": VERMILION,
+    "ctl-transformer": BLUE,
+    "ctl-ndr": GREEN,
     # gcog
-    "gcog-rnn": GREY, "gcog-gru": ORANGE, "gcog-single-stream": PURPLE, "gcog-dual-stream": SKY,
-    "gcog-cross-attention": BLUE, "gcog-perceiver": GREEN, "gcog-bert": VERMILION,
+    "gcog-rnn": GREY,
+    "gcog-gru": ORANGE,
+    "gcog-single-stream": PURPLE,
+    "gcog-dual-stream": SKY,
+    "gcog-cross-attention": BLUE,
+    "gcog-perceiver": GREEN,
+    "gcog-bert": VERMILION,
 }
 """The colour of each model, gating or variant of the papers, the same in every figure."""
 
@@ -75,14 +99,41 @@ def config(paper: Paper = "light") -> dict[str, Any]:
         "background": "transparent" if paper == "dark" else GROUND[paper],
         "font": FONT,
         "view": {"stroke": None},
-        "axis": {"labelColor": ink, "titleColor": quiet, "gridColor": faint, "domainColor": faint, "tickColor": faint,
-                 "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 260},
-        "header": {"labelColor": ink, "titleColor": quiet, "labelFontSize": 13, "labelFontWeight": 600,
-                   "titleFontWeight": "normal", "labelLimit": 400},
-        "legend": {"labelColor": ink, "titleColor": quiet, "labelFontSize": 12, "titleFontWeight": "normal",
-                   "labelLimit": 260},
-        "title": {"color": ink, "subtitleColor": quiet, "anchor": "start", "fontSize": 16, "subtitleFontSize": 12,
-                  "subtitlePadding": 6, "offset": 14},
+        "axis": {
+            "labelColor": ink,
+            "titleColor": quiet,
+            "gridColor": faint,
+            "domainColor": faint,
+            "tickColor": faint,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "labelLimit": 260,
+        },
+        "header": {
+            "labelColor": ink,
+            "titleColor": quiet,
+            "labelFontSize": 13,
+            "labelFontWeight": 600,
+            "titleFontWeight": "normal",
+            "labelLimit": 400,
+        },
+        "legend": {
+            "labelColor": ink,
+            "titleColor": quiet,
+            "labelFontSize": 12,
+            "titleFontWeight": "normal",
+            "labelLimit": 260,
+        },
+        "title": {
+            "color": ink,
+            "subtitleColor": quiet,
+            "anchor": "start",
+            "fontSize": 16,
+            "subtitleFontSize": 12,
+            "subtitlePadding": 6,
+            "offset": 14,
+        },
         "text": {"color": ink, "fontSize": 12},
         "rule": {"color": quiet},
     }

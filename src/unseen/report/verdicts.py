@@ -74,9 +74,20 @@ def _order(verdict: Verdict) -> int:
 
 def rows(found: Sequence[Verdict]) -> list[dict[str, Any]]:
     """What the ledger shows of each verdict."""
-    return [{**ledger.claim_data(one.claim), "word": one.word, "where": ledger.where(one), "tally": ledger.tally(one),
-             "because": ledger.because(one), "again": ledger.again(one), "left_out": one.left_out,
-             "partly": _partly(one), "parts": [_part(part) for part in one.findings]} for one in found]
+    return [
+        {
+            **ledger.claim_data(one.claim),
+            "word": one.word,
+            "where": ledger.where(one),
+            "tally": ledger.tally(one),
+            "because": ledger.because(one),
+            "again": ledger.again(one),
+            "left_out": one.left_out,
+            "partly": _partly(one),
+            "parts": [_part(part) for part in one.findings],
+        }
+        for one in found
+    ]
 
 
 def _partly(verdict: Verdict) -> str:
@@ -88,10 +99,14 @@ def _partly(verdict: Verdict) -> str:
 
 def _part(finding: Finding) -> dict[str, Any]:
     found = finding.estimate
-    return {"says": finding.part.says, "word": finding.word if finding.compared else "not compared",
-            "open": finding.open, "estimate": "" if found is None else _number(found),
-            "range": None if found is None else picture(finding.part, found),
-            "n": "" if found is None else _size(found)}
+    return {
+        "says": finding.part.says,
+        "word": finding.word if finding.compared else "not compared",
+        "open": finding.open,
+        "estimate": "" if found is None else _number(found),
+        "range": None if found is None else picture(finding.part, found),
+        "n": "" if found is None else _size(found),
+    }
 
 
 def _number(found: Estimate) -> str:
@@ -116,5 +131,10 @@ def picture(part: Part, found: Estimate) -> dict[str, float] | None:
         share = (value - first + pad) / (last - first + 2 * pad)
         return round(100 * min(1.0, max(0.0, share)), 2)
 
-    return {"from": place(part.low), "to": place(part.high), "low": place(low), "high": place(high),
-            "value": place(found.value)}
+    return {
+        "from": place(part.low),
+        "to": place(part.high),
+        "low": place(low),
+        "high": place(high),
+        "value": place(found.value),
+    }

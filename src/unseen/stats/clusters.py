@@ -42,8 +42,12 @@ def clustered(
     given, sizes = lay_out(one_per_seed(values, "clustered", fewest=1), clusters, "clusters")
     low = high = float("nan")
     if len(sizes) >= FEWEST:
-        drawn = np.concatenate([np.asarray(statistic(given[rows], axis=-1), np.float64)
-                                for rows in resample_clusters(sizes, generator, resamples)])
+        drawn = np.concatenate(
+            [
+                np.asarray(statistic(given[rows], axis=-1), np.float64)
+                for rows in resample_clusters(sizes, generator, resamples)
+            ]
+        )
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
     interval = Interval(low, high, level, len(given), covers, clusters=len(sizes))
     return Estimate(float(statistic(given, axis=-1)), interval)

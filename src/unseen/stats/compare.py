@@ -49,13 +49,21 @@ def differences(a: Scores, b: Scores) -> Differences:
     first, second = _read(a, "a"), _read(b, "b")
     shared = sorted(first.keys() & second.keys(), key=repr)
     if not shared:
-        raise UsageError("a paired comparison needs shared seeds: "
-                         + ", ".join(f"{side} has {_few(scores)}" for side, scores in (("a", first), ("b", second))))
-    dropped = [f"{len(scores) - len(shared)} of {side}" for side, scores in (("a", first), ("b", second))
-               if len(scores) > len(shared)]
+        raise UsageError(
+            "a paired comparison needs shared seeds: "
+            + ", ".join(f"{side} has {_few(scores)}" for side, scores in (("a", first), ("b", second)))
+        )
+    dropped = [
+        f"{len(scores) - len(shared)} of {side}"
+        for side, scores in (("a", first), ("b", second))
+        if len(scores) > len(shared)
+    ]
     pairs = f"{len(shared)} pair{'s' * (len(shared) > 1)} on shared seeds"
-    return Differences(np.array([first[key] - second[key] for key in shared]), [_stratum(key) for key in shared],
-                       pairs + (f", {' and '.join(dropped)} left out" if dropped else ""))
+    return Differences(
+        np.array([first[key] - second[key] for key in shared]),
+        [_stratum(key) for key in shared],
+        pairs + (f", {' and '.join(dropped)} left out" if dropped else ""),
+    )
 
 
 def paired(
@@ -84,10 +92,19 @@ def paired(
     """
     found = differences(a, b)
     strata = found.strata if len(set(found.strata)) > 1 else None
-    difference = estimate(found.values, statistic, generator=generator, covers=covers, strata=strata,
-                          method=method, level=level, resamples=resamples)
-    p_value, how = sign_flip_test(found.values, statistic, generator=generator, alternative=alternative,
-                                  resamples=resamples)
+    difference = estimate(
+        found.values,
+        statistic,
+        generator=generator,
+        covers=covers,
+        strata=strata,
+        method=method,
+        level=level,
+        resamples=resamples,
+    )
+    p_value, how = sign_flip_test(
+        found.values, statistic, generator=generator, alternative=alternative, resamples=resamples
+    )
     return Estimate(difference.value, difference.interval, p_value, f"{found.note}; {how}")
 
 
@@ -118,8 +135,7 @@ def probability_of_improvement(
     sides = [side for name in first for side in (first[name], second[name])]
     sizes = [len(side) for side in sides]
     # Within a stratum: the mean of a table of wins, weighted by how often each run was drawn.
-    wins = [(np.sign(x[:, None] - y) + 1) / (2 * x.size * y.size)
-            for x, y in zip(sides[::2], sides[1::2], strict=True)]
+    wins = [(np.sign(x[:, None] - y) + 1) / (2 * x.size * y.size) for x, y in zip(sides[::2], sides[1::2], strict=True)]
     places = np.cumsum(sizes)[:-1]
 
     def measure(rows: Ints) -> Floats:
@@ -137,8 +153,9 @@ def probability_of_improvement(
 
 def _read(scores: object, side: str) -> dict[Hashable, float]:
     if not keyed(scores):
-        raise UsageError(f"a paired comparison expects seed → score (a dict or Series), {side} is a "
-                         f"{type(scores).__name__}")
+        raise UsageError(
+            f"a paired comparison expects seed → score (a dict or Series), {side} is a {type(scores).__name__}"
+        )
     pairs = [(key, float(score)) for key, score in scores.items()]
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -1,6 +1,6 @@
 """How often do the 95 % intervals contain the truth? Simulated seeds with known truth.
 
-    python -m unseen.stats.coverage        the table of docs/statistics.md, about four minutes on one core
+python -m unseen.stats.coverage        the table of docs/statistics.md, about four minutes on one core
 """
 
 from __future__ import annotations
@@ -39,10 +39,15 @@ def _ceiling(u: Floats) -> Floats:
 
 def _bimodal(share: float) -> Quantiles:
     """A share of the seeds solves the task (0.98 ± 0.01), the others stay at a shortcut (0.55 ± 0.03)."""
+
     def quantiles(u: Floats) -> Floats:
         failed = 1 - share
-        return np.where(u < failed, stats.norm.ppf(np.minimum(u / failed, 1 - 1e-12), 0.55, 0.03),
-                        stats.norm.ppf(np.maximum((u - failed) / share, 1e-12), 0.98, 0.01))
+        return np.where(
+            u < failed,
+            stats.norm.ppf(np.minimum(u / failed, 1 - 1e-12), 0.55, 0.03),
+            stats.norm.ppf(np.maximum((u - failed) / share, 1e-12), 0.98, 0.01),
+        )
+
     return quantiles
 
 
@@ -111,8 +116,10 @@ def improvement_covered(n: int, *, repetitions: int) -> float:
     """The same for the probability of improvement between two sides of n normal seeds, one spread apart (0.760)."""
     truth, draws = float(stats.norm.cdf(1 / np.sqrt(2))), stream("simulated improvement", n).block()
     sides = draws.normal((repetitions, 2, n)) + np.array([[1.0], [0.0]])
-    found = [probability_of_improvement(a, b, generator=draws, covers="simulation", resamples=1_000).interval
-             for a, b in sides]
+    found = [
+        probability_of_improvement(a, b, generator=draws, covers="simulation", resamples=1_000).interval
+        for a, b in sides
+    ]
     return float(np.mean([one.low <= truth <= one.high for one in found]))
 
 
@@ -150,10 +157,16 @@ def table(sizes: Sequence[int] = (3, 5, 10, 20), *, repetitions: int = 4_000) ->
             yield _row(kind, seeds, (covered(kind, seeds, n, repetitions=repetitions) for n in sizes))
     yield _row("probability of improvement", "normal", (improvement_covered(n, repetitions=repetitions) for n in sizes))
     for share, between in TASKS.items():
-        yield _row("mean, n tasks × 5 seeds, clustered", f"normal, {share} of the variance between tasks",
-                   (clusters_covered(between, n, repetitions=repetitions) for n in sizes))
-    yield _row("mean, n tasks × 5 seeds, strata", "normal, a half of the variance between tasks",
-               (clusters_covered(0.5, n, repetitions=repetitions, cluster=False) for n in sizes))
+        yield _row(
+            "mean, n tasks × 5 seeds, clustered",
+            f"normal, {share} of the variance between tasks",
+            (clusters_covered(between, n, repetitions=repetitions) for n in sizes),
+        )
+    yield _row(
+        "mean, n tasks × 5 seeds, strata",
+        "normal, a half of the variance between tasks",
+        (clusters_covered(0.5, n, repetitions=repetitions, cluster=False) for n in sizes),
+    )
 
 
 def _row(kind: str, seeds: str, shares: Iterable[float]) -> str:

@@ -133,14 +133,17 @@ def one_per_seed(values: object, what: str, *, fewest: int = 0) -> Floats:
     try:
         given = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        raise UsageError(f"{what} expects a list of numbers, one per seed, got a {type(values).__name__} of something "
-                         "else") from None
+        raise UsageError(
+            f"{what} expects a list of numbers, one per seed, got a {type(values).__name__} of something else"
+        ) from None
     if given.ndim != 1:
         raise UsageError(f"{what} expects one value per seed, an array (n,), got one of shape {given.shape}")
     bad = np.count_nonzero(~np.isfinite(given))
     if bad:
-        raise UsageError(f"{what} expects finite values, got {bad} of {len(given)} that are not; leave out runs that "
-                         "diverged, or give them the score that they deserve")
+        raise UsageError(
+            f"{what} expects finite values, got {bad} of {len(given)} that are not; leave out runs that "
+            "diverged, or give them the score that they deserve"
+        )
     if len(given) < fewest:
         raise UsageError(f"{what} needs at least {fewest} value{'s' * (fewest > 1)}, got {len(given)}")
     return given

@@ -23,8 +23,10 @@ def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     given = np.asarray(p_values, np.float64)
     known = ~np.isnan(given)
     if given.ndim != 1 or (given[known] < 0).any() or (given[known] > 1).any():
-        raise UsageError("benjamini_hochberg expects a list of p values between 0 and 1 (NaN: no test), got "
-                         + (f"an array of shape {given.shape}" if given.ndim != 1 else f"{given[known].tolist()}"))
+        raise UsageError(
+            "benjamini_hochberg expects a list of p values between 0 and 1 (NaN: no test), got "
+            + (f"an array of shape {given.shape}" if given.ndim != 1 else f"{given[known].tolist()}")
+        )
     adjusted = np.full(given.shape, np.nan)
     if known.any():
         adjusted[known] = false_discovery_control(given[known])

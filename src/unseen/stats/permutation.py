@@ -60,8 +60,13 @@ def permutation_test(
     interval = between(drawn, ((1 - level) / 2, (1 + level) / 2), sizes, level=level, covers=covers)
     observed = float(measure(np.arange(len(pooled))[None])[0])
     exact = math.comb(len(pooled), n) <= EXACT
-    null = measure(_assignments(len(pooled), n)) if exact else np.concatenate(
-        [measure(generator.permutations(rows, len(pooled))) for rows in batches(resamples, len(pooled))])
+    null = (
+        measure(_assignments(len(pooled), n))
+        if exact
+        else np.concatenate(
+            [measure(generator.permutations(rows, len(pooled))) for rows in batches(resamples, len(pooled))]
+        )
+    )
     note = f"all {len(null)} assignments" if exact else f"{resamples} assignments drawn"
     return Estimate(observed, interval, _p_value(observed, null, alternative, exact), note)
 
@@ -84,8 +89,11 @@ def sign_flip_test(
     """
     given = np.sort(one_per_seed(differences, "sign_flip_test", fewest=1))
     n, exact = len(given), 2 ** len(given) <= EXACT
-    every = [(np.arange(2**n)[:, None] >> np.arange(n)) & 1] if exact else (
-        generator.integers(2, (rows, n)) for rows in batches(resamples, n))
+    every = (
+        [(np.arange(2**n)[:, None] >> np.arange(n)) & 1]
+        if exact
+        else (generator.integers(2, (rows, n)) for rows in batches(resamples, n))
+    )
     null = np.concatenate([np.asarray(statistic(given * (1 - 2 * flips), axis=-1), np.float64) for flips in every])
     note = f"all {len(null)} sign flips" if exact else f"{resamples} sign flips drawn"
     return _p_value(float(statistic(given, axis=-1)), null, alternative, exact), note
@@ -105,6 +113,8 @@ def _p_value(observed: float, null: Floats, alternative: Alternative, exact: boo
     slack = SLACK * max(abs(observed), float(np.abs(null).max()))
     # What was observed is itself an arrangement: with drawn ones it is counted in, so that p is never 0.
     extra = 0 if exact else 1
-    greater, less = ((int(np.count_nonzero(beyond)) + extra) / (len(null) + extra)
-                     for beyond in (null >= observed - slack, null <= observed + slack))
+    greater, less = (
+        (int(np.count_nonzero(beyond)) + extra) / (len(null) + extra)
+        for beyond in (null >= observed - slack, null <= observed + slack)
+    )
     return {"greater": greater, "less": less, "two-sided": min(1.0, 2 * min(greater, less))}[alternative]

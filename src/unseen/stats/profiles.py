@@ -45,6 +45,11 @@ def profile(
     drawn = distribution(measure, sizes, generator=generator, level=level, resamples=resamples)
     shares = ((1 - level) / 2, (1 + level) / 2)
     columns = drawn.T if len(drawn) else [drawn] * len(levels)
-    return [Estimate(float(share), between(column, shares, sizes, level=level, covers=covers,
-                                           labelled=strata is not None), note=f"at or above {threshold:g}")
-            for share, threshold, column in zip(reached.mean(axis=0), levels, columns, strict=True)]
+    return [
+        Estimate(
+            float(share),
+            between(column, shares, sizes, level=level, covers=covers, labelled=strata is not None),
+            note=f"at or above {threshold:g}",
+        )
+        for share, threshold, column in zip(reached.mean(axis=0), levels, columns, strict=True)
+    ]

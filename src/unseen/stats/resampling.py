@@ -75,14 +75,20 @@ def estimate(
 ) -> Estimate:
     """A statistic of one value per seed, with its interval; the arguments are those of `bootstrap`."""
     given = one_per_seed(values, "estimate", fewest=1)
-    interval = bootstrap(given, statistic, generator=generator, covers=covers, strata=strata, method=method,
-                         level=level, resamples=resamples)
+    interval = bootstrap(
+        given,
+        statistic,
+        generator=generator,
+        covers=covers,
+        strata=strata,
+        method=method,
+        level=level,
+        resamples=resamples,
+    )
     return Estimate(float(statistic(np.sort(given), axis=-1)), interval)
 
 
-def lay_out(
-    values: Floats, strata: Iterable[Hashable] | None, what: str = "strata"
-) -> tuple[Floats, tuple[int, ...]]:
+def lay_out(values: Floats, strata: Iterable[Hashable] | None, what: str = "strata") -> tuple[Floats, tuple[int, ...]]:
     """The values sorted within their strata, stratum after stratum, and the sizes of the strata.
 
     >>> lay_out(np.array([3.0, 1.0, 2.0]), ["T6", "T1", "T6"])
@@ -149,9 +155,7 @@ def between(
     return Interval(low, high, level, sum(sizes), covers, tuple(sizes) if labelled else ())
 
 
-def _corrected(
-    shares: tuple[float, float], drawn: Floats, observed: float, acceleration: float
-) -> tuple[float, float]:
+def _corrected(shares: tuple[float, float], drawn: Floats, observed: float, acceleration: float) -> tuple[float, float]:
     """The shares of the bootstrap distribution between which the BCa interval lies (Efron 1987)."""
     normal, slack = NormalDist(), SLACK * float(np.abs(drawn).max())
     below = float(np.mean(drawn < observed - slack) + np.mean(drawn <= observed + slack)) / 2
@@ -165,8 +169,9 @@ def _acceleration(measure: Callable[[Ints], Floats], sizes: Sequence[int]) -> fl
     """The skewness of the values' influence, by leaving each out in turn; each stratum around its own mean."""
     n = sum(sizes)
     others, ends = np.arange(n - 1), np.cumsum(list(batches(n, n)))
-    left_out = np.concatenate([measure(others + (others >= missing[:, None]))
-                               for missing in np.split(np.arange(n), ends[:-1])])
+    left_out = np.concatenate(
+        [measure(others + (others >= missing[:, None])) for missing in np.split(np.arange(n), ends[:-1])]
+    )
     parts = np.split(left_out, np.cumsum(sizes)[:-1])
     influence = np.concatenate([(part.mean() - part) * (len(part) - 1) / len(part) for part in parts])
     spread = float((influence**2).sum())

@@ -93,6 +93,8 @@ def _paired_t(lead: Floats) -> Floats:
 def _table(scores: ArrayLike, axes: tuple[str, ...]) -> Floats:
     given = np.asarray(scores, np.float64)
     if given.ndim != len(axes) or np.isinf(given).any():
-        raise UsageError(f"expected an array ({', '.join(axes)}) of scores, NaN for what did not run, got "
-                         f"one of shape {given.shape}" + (" with infinite scores" if np.isinf(given).any() else ""))
+        raise UsageError(
+            f"expected an array ({', '.join(axes)}) of scores, NaN for what did not run, got "
+            f"one of shape {given.shape}" + (" with infinite scores" if np.isinf(given).any() else "")
+        )
     return given

@@ -97,12 +97,16 @@ def model_config(model: str | Config | type[nn.Module]) -> Config:
     """The config of a model: of a registered name, of options, of a user's class or `module:Class`."""
     if isinstance(model, Config):
         if not isinstance(model, ForeignModel) and model.name not in MODELS:
-            raise UsageError(f"'{model.name}' is no registered model; give unseen.model(Class, option=…) instead of "
-                             "the class's Options")
+            raise UsageError(
+                f"'{model.name}' is no registered model; give unseen.model(Class, option=…) instead of "
+                "the class's Options"
+            )
         return model
     if not isinstance(model, str | type):
-        raise UsageError(f"model is a {type(model).__name__}; give a registered name, options from unseen.model(…), an "
-                         "nn.Module class (not an instance: every seed builds its own), or module:Class")
+        raise UsageError(
+            f"model is a {type(model).__name__}; give a registered name, options from unseen.model(…), an "
+            "nn.Module class (not an instance: every seed builds its own), or module:Class"
+        )
     return options(model)
 
 

@@ -22,9 +22,32 @@ METRICS = ("accuracy", "relative_loss", "loss")
 SELECTIONS = ("best", "last")
 FIRST = ("pair", "a", "b", "scale_a", "scale_b")
 """The columns before the place: task, model and axes."""
-COLUMNS = ("condition", "metric", "mean_a", "mean_b", "difference", "low", "high", "p", "p_adjusted", "test", "pairs",
-           "runs_a", "runs_b", "alone_a", "alone_b", "lost_a", "lost_b", "still_learning_a", "still_learning_b",
-           "indicative", "covers", "identical", "changed", "cells")
+COLUMNS = (
+    "condition",
+    "metric",
+    "mean_a",
+    "mean_b",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_adjusted",
+    "test",
+    "pairs",
+    "runs_a",
+    "runs_b",
+    "alone_a",
+    "alone_b",
+    "lost_a",
+    "lost_b",
+    "still_learning_a",
+    "still_learning_b",
+    "indicative",
+    "covers",
+    "identical",
+    "changed",
+    "cells",
+)
 """The columns behind them. `runs` were compared, `alone` had no partner on the other side, `lost` have no number;
 `identical` and `changed` count the pairs that are one cell, with the same numbers or with others."""
 Scores = Mapping[tuple[str, str], Mapping[str, float]]
@@ -57,8 +80,9 @@ Values = Mapping[tuple[Any, ...], Value]
 """By the key of the run."""
 
 
-def compare(sides: Sequence[Side], *, metric: str | None = None, condition: str | None = None,
-            selection: str = "best") -> Comparison:
+def compare(
+    sides: Sequence[Side], *, metric: str | None = None, condition: str | None = None, selection: str = "best"
+) -> Comparison:
     """Each side against the first. A positive difference says that the other side's numbers are higher."""
     if len(sides) < 2:
         raise UsageError(f"a comparison needs two directories or more, got {len(sides)}")
@@ -75,15 +99,24 @@ def compare(sides: Sequence[Side], *, metric: str | None = None, condition: str 
         same = same_cells(a, b)
         found = [list(_rows(*pair, both, same, METRICS if metric is None else (metric,), condition)) for pair in places]
         if not any(found):
-            raise UsageError(f"nothing to compare yet: {len(places)} places are in {a.name} and in {b.name}, but at "
-                             "none of them have runs of both ended with a condition and a metric in common")
-        rows += [{"pair": f"{letters[i]} − A", "a": a.name, "b": b.name, **_place(*pair), **row}
-                 for pair, of_pair in zip(places, found, strict=True) for row in of_pair]
+            raise UsageError(
+                f"nothing to compare yet: {len(places)} places are in {a.name} and in {b.name}, but at "
+                "none of them have runs of both ended with a condition and a metric in common"
+            )
+        rows += [
+            {"pair": f"{letters[i]} − A", "a": a.name, "b": b.name, **_place(*pair), **row}
+            for pair, of_pair in zip(places, found, strict=True)
+            for row in of_pair
+        ]
         beside.append(Beside(letters[i], a, b, places, sum(not one for one in found), same))
     table, axes = _table(rows, sides)
-    return Comparison(table, axes, tuple(map(heading, letters, sides)),
-                      tuple(line for one in beside for line in alarms(one)),
-                      tuple(footnotes(table, beside, selection)))
+    return Comparison(
+        table,
+        axes,
+        tuple(map(heading, letters, sides)),
+        tuple(line for one in beside for line in alarms(one)),
+        tuple(footnotes(table, beside, selection)),
+    )
 
 
 def _table(rows: Sequence[Mapping[str, Any]], sides: Sequence[Side]) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -99,18 +132,27 @@ def _table(rows: Sequence[Mapping[str, Any]], sides: Sequence[Side]) -> tuple[pd
 def _scores(records: pd.DataFrame, selection: str) -> Scores:
     whole = records[(records["selection"] == selection) & (records["factor"] == "")]
     found: dict[tuple[str, str], dict[str, float]] = {}
-    for cell, condition, metric, value in zip(*(whole[name].tolist() for name in
-                                                ("cell", "condition", "metric", "value")), strict=True):
+    for cell, condition, metric, value in zip(
+        *(whole[name].tolist() for name in ("cell", "condition", "metric", "value")), strict=True
+    ):
         found.setdefault((condition, metric), {})[cell] = value
     return found
 
 
-def _check(a: Side, b: Side, places: Sequence[tuple[Place, Place]], scores: Sequence[Scores], metric: str | None,
-           condition: str | None) -> None:
+def _check(
+    a: Side,
+    b: Side,
+    places: Sequence[tuple[Place, Place]],
+    scores: Sequence[Scores],
+    metric: str | None,
+    condition: str | None,
+) -> None:
     """Refuse what has nothing in common, and names that are not known on both sides."""
     if not places:
-        raise UsageError(f"nothing to compare: no place is in both.\n  {a.holds()}\n  {b.holds()}\nPlaces are matched "
-                         "on task, model and the levels of the axes that both have")
+        raise UsageError(
+            f"nothing to compare: no place is in both.\n  {a.holds()}\n  {b.holds()}\nPlaces are matched "
+            "on task, model and the levels of the axes that both have"
+        )
     for what, asked, position in (("condition", condition, 0), ("metric", metric, 1)):
         known = [{key[position] for key in one} for one in scores]
         if asked is not None and asked not in known[0] & known[1]:
@@ -118,16 +160,22 @@ def _check(a: Side, b: Side, places: Sequence[tuple[Place, Place]], scores: Sequ
             raise UsageError(f"{what} '{asked}' is not in {where}. {nearest(asked, known[0] & known[1])}")
 
 
-def _rows(a: Place, b: Place, scores: Sequence[Scores], same: Same, metrics: Iterable[str], condition: str | None
-          ) -> Iterable[dict[str, Any]]:
+def _rows(
+    a: Place, b: Place, scores: Sequence[Scores], same: Same, metrics: Iterable[str], condition: str | None
+) -> Iterable[dict[str, Any]]:
     """A row for every condition that runs of both sides have been evaluated on."""
     for name in [condition] if condition is not None else list(dict.fromkeys(key[0] for key in scores[0])):
         for metric in metrics:
             values = [_values(place, one.get((name, metric), {})) for place, one in zip((a, b), scores, strict=True)]
             if all(values):
                 lost = [_lost(place, found) for place, found in zip((a, b), values, strict=True)]
-                yield {"condition": name, "metric": metric, "lost_a": lost[0], "lost_b": lost[1],
-                       **_row(values[0], values[1], same)}
+                yield {
+                    "condition": name,
+                    "metric": metric,
+                    "lost_a": lost[0],
+                    "lost_b": lost[1],
+                    **_row(values[0], values[1], same),
+                }
                 break
 
 
@@ -152,15 +200,27 @@ def _row(a: Values, b: Values, same: Same) -> dict[str, Any]:
     # The same runs twice are no test of anything.
     tested = None if shared and identical == len(shared) else _test(units[0], units[1], bool(shared), covers)
     enough = tested is not None and tested.interval.fewest >= FEWEST
-    return {"mean_a": means[0], "mean_b": means[1], "difference": means[1] - means[0],
-            "low": tested.interval.low if tested else math.nan, "high": tested.interval.high if tested else math.nan,
-            "p": tested.p_value if tested and enough else math.nan, "test": "paired" if shared else "unpaired",
-            "pairs": len(units[0]) if shared else 0, "runs_a": len(left), "runs_b": len(right),
-            "alone_a": len(a) - len(left), "alone_b": len(b) - len(right),
-            "still_learning_a": sum(one.run.still_learning is True for one in left),
-            "still_learning_b": sum(one.run.still_learning is True for one in right),
-            "indicative": bool(enough and tested and tested.interval.indicative), "covers": covers,
-            "identical": identical, "changed": changed, "cells": _sameness(len(shared), identical, changed)}
+    return {
+        "mean_a": means[0],
+        "mean_b": means[1],
+        "difference": means[1] - means[0],
+        "low": tested.interval.low if tested else math.nan,
+        "high": tested.interval.high if tested else math.nan,
+        "p": tested.p_value if tested and enough else math.nan,
+        "test": "paired" if shared else "unpaired",
+        "pairs": len(units[0]) if shared else 0,
+        "runs_a": len(left),
+        "runs_b": len(right),
+        "alone_a": len(a) - len(left),
+        "alone_b": len(b) - len(right),
+        "still_learning_a": sum(one.run.still_learning is True for one in left),
+        "still_learning_b": sum(one.run.still_learning is True for one in right),
+        "indicative": bool(enough and tested and tested.interval.indicative),
+        "covers": covers,
+        "identical": identical,
+        "changed": changed,
+        "cells": _sameness(len(shared), identical, changed),
+    }
 
 
 def _units(values: Sequence[Value]) -> dict[str, float]:

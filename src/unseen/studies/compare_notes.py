@@ -50,23 +50,40 @@ def alarms(pair: Beside) -> list[str]:
     here, there = (facts(side, same.changed) for side in (pair.a, pair.b))
     off = [name for name in {**here, **there} if here.get(name) != there.get(name) and name != "git_commit"]
     amount = f", by up to {same.largest:.2g}" if same.largest == same.largest else ""
-    promise = (f"they were run with other {', '.join(off)}, where numbers need only agree to rounding" if off else
-               "versions and machine are the same as far as is known: the promise of equal bits is broken, or the code "
-               "was changed without a new version")
-    return [f"SAME CELL, OTHER NUMBERS: {len(same.changed)} of the {len(same.changed) + len(same.identical)} runs that "
-            f"A and {letter} both hold ({same.numbers} numbers{amount}): cells {_few(sorted(same.changed))}",
-            *(f"  {name}: {', '.join(f'{fact} {value}' for fact, value in found.items()) or 'no provenance'}"
-              for name, found in (("A", here), (letter, there))), f"  {promise}"]
+    promise = (
+        f"they were run with other {', '.join(off)}, where numbers need only agree to rounding"
+        if off
+        else "versions and machine are the same as far as is known: the promise of equal bits is broken, or the code "
+        "was changed without a new version"
+    )
+    return [
+        f"SAME CELL, OTHER NUMBERS: {len(same.changed)} of the {len(same.changed) + len(same.identical)} runs that "
+        f"A and {letter} both hold ({same.numbers} numbers{amount}): cells {_few(sorted(same.changed))}",
+        *(
+            f"  {name}: {', '.join(f'{fact} {value}' for fact, value in found.items()) or 'no provenance'}"
+            for name, found in (("A", here), (letter, there))
+        ),
+        f"  {promise}",
+    ]
 
 
 def footnotes(table: pd.DataFrame, beside: Sequence[Beside], selection: str) -> list[str]:
     """A line each."""
     metrics = dict.fromkeys(table["metric"])
-    lines = [f"{', '.join(metrics)} of the {_WEIGHTS[selection]}; means over the runs compared; a positive difference: "
-             f"higher than A{' (of a loss: worse)' * bool(_LOSSES & {*metrics})}", *_tests(table)]
+    lines = [
+        f"{', '.join(metrics)} of the {_WEIGHTS[selection]}; means over the runs compared; a positive difference: "
+        f"higher than A{' (of a loss: worse)' * bool(_LOSSES & {*metrics})}",
+        *_tests(table),
+    ]
     for pair in beside:
-        lines += [*_shared(pair), *_learning(pair), *_alone(pair), *_conditions(pair), *_deviations(pair),
-                  *_versions(pair)]
+        lines += [
+            *_shared(pair),
+            *_learning(pair),
+            *_alone(pair),
+            *_conditions(pair),
+            *_deviations(pair),
+            *_versions(pair),
+        ]
     return lines
 
 
@@ -74,13 +91,18 @@ def _tests(table: pd.DataFrame) -> Iterator[str]:
     """What intervals and p values are, and what they can't be."""
     tested = table[table["low"].notna()]
     if len(tested):
-        yield (f"intervals: 95 %, bootstrap over {_or(tested['covers'])}; p: "
-               f"{_or('sign flips of the pairs' if one == 'paired' else 'permutation' for one in tested['test'])}, "
-               f"two-sided; adjusted: Benjamini–Hochberg over {len(tested)} rows")
+        yield (
+            f"intervals: 95 %, bootstrap over {_or(tested['covers'])}; p: "
+            f"{_or('sign flips of the pairs' if one == 'paired' else 'permutation' for one in tested['test'])}, "
+            f"two-sided; adjusted: Benjamini–Hochberg over {len(tested)} rows"
+        )
     pairs, n = table[table["test"] == "paired"], int((table["test"] == "unpaired").sum())
     if len(pairs):
-        several = "task seed, seed and data seed; each task counts once" if (
-            pairs["covers"].str.startswith("task").any()) else "seed and data seed"
+        several = (
+            "task seed, seed and data seed; each task counts once"
+            if (pairs["covers"].str.startswith("task").any())
+            else "seed and data seed"
+        )
         alone = bool(pairs[["alone_a", "alone_b"]].to_numpy().any())
         yield f"paired by {several}{'; runs without a partner are left out' * alone}"
     if n:
@@ -95,10 +117,12 @@ def _tests(table: pd.DataFrame) -> Iterator[str]:
         yield "an interval without width: all pairs differ by the same; that is no certainty"
     if len(table[table["low"].isna() & (table["cells"] != "identical")]):
         yield "no interval and no test below 3 pairs (or 3 runs on each side)"
-    lost = table.drop_duplicates(["pair", *table.columns[3:table.columns.get_loc("condition")]])
+    lost = table.drop_duplicates(["pair", *table.columns[3 : table.columns.get_loc("condition")]])
     if lost["lost_a"].sum() + lost["lost_b"].sum():
-        yield (f"left out, because they diverged, failed or have no finite number: {lost['lost_a'].sum()} runs of A, "
-               f"{lost['lost_b'].sum()} of the others")
+        yield (
+            f"left out, because they diverged, failed or have no finite number: {lost['lost_a'].sum()} runs of A, "
+            f"{lost['lost_b'].sum()} of the others"
+        )
 
 
 def _shared(pair: Beside) -> Iterator[str]:
@@ -121,14 +145,19 @@ def _alone(pair: Beside) -> Iterator[str]:
     """The places that only one side has, or has runs at."""
     for (letter, found), side in zip(_sides(pair), (pair.a, pair.b), strict=True):
         beside = {(place.scale, _levels(place)) for place in found}
-        every = [place for scale in dict.fromkeys(place.scale for place in found)
-                 for place in side.places(scale, folded(pair.a, pair.b))]
+        every = [
+            place
+            for scale in dict.fromkeys(place.scale for place in found)
+            for place in side.places(scale, folded(pair.a, pair.b))
+        ]
         missing = [_levels(place) for place in every if (place.scale, _levels(place)) not in beside]
         if missing:
             yield f"{len(missing)} of {len(every)} places are in {letter} only: {_few(missing, '; ')}"
     if pair.empty:
-        yield (f"{pair.empty} of {len(pair.places)} places that A and {pair.letter} both have are left out: no run has "
-               "ended there on both sides, or none with the metric")
+        yield (
+            f"{pair.empty} of {len(pair.places)} places that A and {pair.letter} both have are left out: no run has "
+            "ended there on both sides, or none with the metric"
+        )
 
 
 def _conditions(pair: Beside) -> Iterator[str]:
@@ -178,19 +207,22 @@ def _sides(pair: Beside) -> list[tuple[str, list[Place]]]:
 
 
 def _levels(place: Place) -> str:
-    return " · ".join(f"{level}" if axis in ("task", "model") else f"{axis} {level}"
-                      for axis, level in place.levels.items() if level is not None)
+    return " · ".join(
+        f"{level}" if axis in ("task", "model") else f"{axis} {level}"
+        for axis, level in place.levels.items()
+        if level is not None
+    )
 
 
 def _value(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST - 1]}…"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _few(texts: Sequence[str], between: str = ", ") -> str:
     """The first texts, as many as are still read."""
     fitting = (n for n in range(2, _MOST + 1) if len(between.join(texts[:n])) < _LINE)
-    shown = texts[:max(fitting, default=1)]
+    shown = texts[: max(fitting, default=1)]
     return between.join(shown) + (f"{between}…" if len(texts) > len(shown) else "")
 
 

@@ -1,6 +1,6 @@
 """Probes by several processes at once: they share the machine's caches and memory as the workers of a run will.
 
-    python -m unseen.studies.crowd FILENO
+python -m unseen.studies.crowd FILENO
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Crowd:
                     connection.recv()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for process, connection in self._started:
             process.kill()
             process.wait()

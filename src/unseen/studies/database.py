@@ -90,8 +90,10 @@ def _check_version(path: Path, connection: sqlite3.Connection) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA:
         age = "a newer" if version > SCHEMA else "an older"
-        raise UsageError(f"{path} was written by {age} release of Unseen (its schema is {version}, this release reads "
-                         f"schema {SCHEMA}); open it with that release")
+        raise UsageError(
+            f"{path} was written by {age} release of Unseen (its schema is {version}, this release reads "
+            f"schema {SCHEMA}); open it with that release"
+        )
 
 
 @contextmanager

@@ -36,8 +36,17 @@ if TYPE_CHECKING:
 NAME, VERSION, SEEDS = "exam", 1, {"smoke": 1, "mini": 3, "full": 5}
 QUESTION = "Which abilities does a model have that it was not trained for, and how does it compare with others?"
 INSIDE = "in-distribution"
-ABILITIES = (INSIDE, "retrieval", "order tracking", "systematicity", "productivity", "distractors", "length",
-             "amplitude", "specialization")
+ABILITIES = (
+    INSIDE,
+    "retrieval",
+    "order tracking",
+    "systematicity",
+    "productivity",
+    "distractors",
+    "length",
+    "amplitude",
+    "specialization",
+)
 IID = "iid"
 """The condition on which every test says whether a run has learned."""
 LEARNED = 0.5
@@ -93,80 +102,160 @@ class Reading:
 # -- the worlds -------------------------------------------------------------------------------------------------------
 
 # Without the four questions about parity, for which models of this size find no sense of place in the time.
-_SCENE = {"name": "gcog/distractor", "coding": "embedding", "grid": (3, 3), "distractors": (1, 2),
-          "features": (("shape", tuple("abcd")), ("color", ("red", "green", "blue", "yellow"))),
-          "operators": ("Exist", "GetShape", "GetColor", "GetLocation")}
+_SCENE = {
+    "name": "gcog/distractor",
+    "coding": "embedding",
+    "grid": (3, 3),
+    "distractors": (1, 2),
+    "features": (("shape", tuple("abcd")), ("color", ("red", "green", "blue", "yellow"))),
+    "operators": ("Exist", "GetShape", "GetColor", "GetLocation"),
+}
 _FEW_FEATURES = {"length": 5, "features": 12}
 _FEW_TABLES = {"name": "ctl/A", "symbols": 4, "functions": 6, "order": "backward"}
 _CHAINS = {"name": "ctl/lengths", "symbols": 4, "composed": 5, "order": "backward"}
 _TRY = {"steps": 20, "batch": 16, "validate_every": 10, "validation_examples": 100}
 _TRY_CTL = {**_TRY, "optimiser": "adamw", "batches": "lengths"}
 _QUICK = {"learning_rate": 2e-3, "warmup": 100}
-_CTL = {**_QUICK, "optimiser": "adamw", "batches": "lengths", "batch": 64, "clip": 1.0, "validate_every": 200,
-        "validation_examples": 300}
+_CTL = {
+    **_QUICK,
+    "optimiser": "adamw",
+    "batches": "lengths",
+    "batch": 64,
+    "clip": 1.0,
+    "validate_every": 200,
+    "validation_examples": 300,
+}
 _RULES = {**_QUICK, "clip": 1.0, "validate_every": 200}
 _MODULES = {"analyses": ("specialization",), "activation_examples": 4_000, "adaptation_examples": 100}
 
 BATTERY: Mapping[str, Mapping[str, World]] = {
     "presence": {
-        "smoke": World({"name": "retrieval/T1", **_FEW_FEATURES, "train_size": 500, "evaluation_size": 200}, _TRY,
-                       {"retrieval": "ood/single"}, {"examples": 200}),
-        "mini": World({"name": "retrieval/T1", **_FEW_FEATURES}, {**_QUICK, "steps": 1_200, "validate_every": 100},
-                      {"retrieval": "ood/single"}, {"examples": 4_000}),
-        "full": World({"name": "retrieval/T1", "preset": "released"}, {"name": "retrieval-paper"},
-                      {"retrieval": "ood/single"}),
+        "smoke": World(
+            {"name": "retrieval/T1", **_FEW_FEATURES, "train_size": 500, "evaluation_size": 200},
+            _TRY,
+            {"retrieval": "ood/single"},
+            {"examples": 200},
+        ),
+        "mini": World(
+            {"name": "retrieval/T1", **_FEW_FEATURES},
+            {**_QUICK, "steps": 1_200, "validate_every": 100},
+            {"retrieval": "ood/single"},
+            {"examples": 4_000},
+        ),
+        "full": World(
+            {"name": "retrieval/T1", "preset": "released"}, {"name": "retrieval-paper"}, {"retrieval": "ood/single"}
+        ),
     },
     "order": {
-        "smoke": World({"name": "retrieval/T6", **_FEW_FEATURES, "train_size": 500, "evaluation_size": 200}, _TRY,
-                       {"order tracking": "ood/single"}, {"examples": 200}),
-        "mini": World({"name": "retrieval/T6", **_FEW_FEATURES}, {**_QUICK, "steps": 2_000, "validate_every": 100},
-                      {"order tracking": "ood/single"}, {"examples": 4_000}),
-        "full": World({"name": "retrieval/T6", "preset": "released"}, {"name": "retrieval-paper"},
-                      {"order tracking": "ood/single"}),
+        "smoke": World(
+            {"name": "retrieval/T6", **_FEW_FEATURES, "train_size": 500, "evaluation_size": 200},
+            _TRY,
+            {"order tracking": "ood/single"},
+            {"examples": 200},
+        ),
+        "mini": World(
+            {"name": "retrieval/T6", **_FEW_FEATURES},
+            {**_QUICK, "steps": 2_000, "validate_every": 100},
+            {"order tracking": "ood/single"},
+            {"examples": 4_000},
+        ),
+        "full": World(
+            {"name": "retrieval/T6", "preset": "released"},
+            {"name": "retrieval-paper"},
+            {"order tracking": "ood/single"},
+        ),
     },
     "tables": {
-        "smoke": World({**_FEW_TABLES, "max_length": 4, "train_size": 150, "iid_size": 40, "ood_size": 100},
-                       _TRY_CTL, {"systematicity": "ood/transition"}),
+        "smoke": World(
+            {**_FEW_TABLES, "max_length": 4, "train_size": 150, "iid_size": 40, "ood_size": 100},
+            _TRY_CTL,
+            {"systematicity": "ood/transition"},
+        ),
         # Every function alone and every legal pair are in training: without them little is learned in this time.
-        "mini": World({**_FEW_TABLES, "max_length": 6, "train_size": 3_500, "iid_size": 300, "ood_size": 500,
-                       "always_include": "both"}, {**_CTL, "steps": 5_000},
-                      {"systematicity": "ood/transition"}),
+        "mini": World(
+            {
+                **_FEW_TABLES,
+                "max_length": 6,
+                "train_size": 3_500,
+                "iid_size": 300,
+                "ood_size": 500,
+                "always_include": "both",
+            },
+            {**_CTL, "steps": 5_000},
+            {"systematicity": "ood/transition"},
+        ),
         "full": World({"name": "ctl/A"}, {"name": "ctl-ndr-paper"}, {"systematicity": "ood/transition"}),
     },
     "chains": {
-        "smoke": World({**_CHAINS, "max_length": 3, "longer": ((4, 5), (6, 7)), "train_size": 150, "iid_size": 20},
-                       _TRY_CTL, {"productivity": "ood/length=6-7"}),
+        "smoke": World(
+            {**_CHAINS, "max_length": 3, "longer": ((4, 5), (6, 7)), "train_size": 150, "iid_size": 20},
+            _TRY_CTL,
+            {"productivity": "ood/length=6-7"},
+        ),
         # Weights are selected on the first of the longer lengths, so the second is the one to read.
-        "mini": World({**_CHAINS, "longer": ((6, 6), (7, 8)), "train_size": 5_000, "iid_size": 300},
-                      {**_CTL, "steps": 3_000}, {"productivity": "ood/length=7-8"}),
-        "full": World({"name": "ctl/lengths", "order": "backward"}, {"name": "ctl-ndr-lengths-paper"},
-                      {"productivity": "ood/length=9-10"}),
+        "mini": World(
+            {**_CHAINS, "longer": ((6, 6), (7, 8)), "train_size": 5_000, "iid_size": 300},
+            {**_CTL, "steps": 3_000},
+            {"productivity": "ood/length=7-8"},
+        ),
+        "full": World(
+            {"name": "ctl/lengths", "order": "backward"},
+            {"name": "ctl-ndr-lengths-paper"},
+            {"productivity": "ood/length=9-10"},
+        ),
     },
     "scenes": {
-        "smoke": World({**_SCENE, "ood_distractors": (4,)}, _TRY, {"distractors": "ood/distractors=4"},
-                       {"examples": 200}),
-        "mini": World({**_SCENE, "ood_distractors": (6,)},
-                      {**_QUICK, "batch": 64, "steps": 1_500, "validate_every": 100, "validation_examples": 1_000},
-                      {"distractors": "ood/distractors=6"}, {"examples": 4_000}),
-        "full": World({"name": "gcog/distractor"}, {"name": "gcog-distractor-paper"},
-                      {"distractors": "ood/distractors=40"}),
+        "smoke": World(
+            {**_SCENE, "ood_distractors": (4,)}, _TRY, {"distractors": "ood/distractors=4"}, {"examples": 200}
+        ),
+        "mini": World(
+            {**_SCENE, "ood_distractors": (6,)},
+            {**_QUICK, "batch": 64, "steps": 1_500, "validate_every": 100, "validation_examples": 1_000},
+            {"distractors": "ood/distractors=6"},
+            {"examples": 4_000},
+        ),
+        "full": World(
+            {"name": "gcog/distractor"}, {"name": "gcog-distractor-paper"}, {"distractors": "ood/distractors=40"}
+        ),
     },
     "sums": {
-        "smoke": World({"name": "rules/mlp", "rules": 4}, _TRY,
-                       {"amplitude": "ood/amplitude=2", "specialization": IID},
-                       {**_MODULES, "examples": 200, "activation_examples": 200, "adaptation_examples": 10}),
-        "mini": World({"name": "rules/mlp", "rules": 4}, {**_RULES, "steps": 1_500, "batch": 128},
-                      {"amplitude": "ood/amplitude=2", "specialization": IID}, {**_MODULES, "examples": 4_000}),
-        "full": World({"name": "rules/mlp", "rules": 8}, {"name": "rules-mlp-paper"},
-                      {"amplitude": "ood/amplitude=2", "specialization": IID}, {"analyses": ("specialization",)}),
+        "smoke": World(
+            {"name": "rules/mlp", "rules": 4},
+            _TRY,
+            {"amplitude": "ood/amplitude=2", "specialization": IID},
+            {**_MODULES, "examples": 200, "activation_examples": 200, "adaptation_examples": 10},
+        ),
+        "mini": World(
+            {"name": "rules/mlp", "rules": 4},
+            {**_RULES, "steps": 1_500, "batch": 128},
+            {"amplitude": "ood/amplitude=2", "specialization": IID},
+            {**_MODULES, "examples": 4_000},
+        ),
+        "full": World(
+            {"name": "rules/mlp", "rules": 8},
+            {"name": "rules-mlp-paper"},
+            {"amplitude": "ood/amplitude=2", "specialization": IID},
+            {"analyses": ("specialization",)},
+        ),
     },
     "states": {
-        "smoke": World({"name": "rules/rnn", "rules": 2}, _TRY,
-                       {"length": "ood/length=20", "amplitude": "ood/amplitude=2"}, {"examples": 200}),
-        "mini": World({"name": "rules/rnn", "rules": 2}, {**_RULES, "steps": 3_000, "batch": 64},
-                      {"length": "ood/length=20", "amplitude": "ood/amplitude=2"}, {"examples": 4_000}),
-        "full": World({"name": "rules/rnn", "rules": 8}, {"name": "rules-rnn-paper"},
-                      {"length": "ood/length=20", "amplitude": "ood/amplitude=2"}),
+        "smoke": World(
+            {"name": "rules/rnn", "rules": 2},
+            _TRY,
+            {"length": "ood/length=20", "amplitude": "ood/amplitude=2"},
+            {"examples": 200},
+        ),
+        "mini": World(
+            {"name": "rules/rnn", "rules": 2},
+            {**_RULES, "steps": 3_000, "batch": 64},
+            {"length": "ood/length=20", "amplitude": "ood/amplitude=2"},
+            {"examples": 4_000},
+        ),
+        "full": World(
+            {"name": "rules/rnn", "rules": 8},
+            {"name": "rules-rnn-paper"},
+            {"length": "ood/length=20", "amplitude": "ood/amplitude=2"},
+        ),
     },
 }
 """Tests by name and scale. `smoke` is for trying whether everything runs: nothing is learned. `mini` are worlds that
@@ -180,8 +269,11 @@ def readings(scale: str) -> list[Reading]:
     ['sums', 'states']
     """
     found = [Reading(INSIDE, test, IID) for test in BATTERY]
-    found += [Reading(ability, test, condition, ability if ability in METRICS else "accuracy")
-              for test, worlds in BATTERY.items() for ability, condition in worlds[scale].conditions.items()]
+    found += [
+        Reading(ability, test, condition, ability if ability in METRICS else "accuracy")
+        for test, worlds in BATTERY.items()
+        for ability, condition in worlds[scale].conditions.items()
+    ]
     return sorted(found, key=lambda one: ABILITIES.index(one.ability))
 
 
@@ -207,8 +299,16 @@ def exam(model: str | Config | type[nn.Module]) -> Study:
     chosen = model_config(model).options()
 
     def grids(scale: str) -> list[Grid]:
-        return [Grid(axes={"test": {test: worlds[scale].settings for test, worlds in BATTERY.items()},
-                           "model": {chosen["name"]: {"model": chosen}}}, base={}, seeds=range(SEEDS[scale]))]
+        return [
+            Grid(
+                axes={
+                    "test": {test: worlds[scale].settings for test, worlds in BATTERY.items()},
+                    "model": {chosen["name"]: {"model": chosen}},
+                },
+                base={},
+                seeds=range(SEEDS[scale]),
+            )
+        ]
 
     return Study(NAME, VERSION, QUESTION, {"smoke": 1, "mini": None, "full": None}, grids, notes=NOTES)
 

@@ -12,8 +12,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILE = "exam_reference.csv"
-COLUMNS = ("backbone", "ability", "test", "task", "condition", "metric", "seed", "value", "learned", "still_learning",
-           "scale", "digest")
+COLUMNS = (
+    "backbone",
+    "ability",
+    "test",
+    "task",
+    "condition",
+    "metric",
+    "seed",
+    "value",
+    "learned",
+    "still_learning",
+    "scale",
+    "digest",
+)
 """`learned`: 1 if the run has learned in distribution; `digest`: which version of the test it is (`digest_of`)."""
 
 

@@ -15,8 +15,19 @@ from unseen.studies.parts import BUILD, Fragment
 from unseen.studies.study import SCALES, Study
 
 _CROSSING = ("axes", "together", "without")
-_STUDY = ("study", "version", "question", "claims", "notes", "seeds", "data_seed", "base", "grids", "scales",
-          *_CROSSING)
+_STUDY = (
+    "study",
+    "version",
+    "question",
+    "claims",
+    "notes",
+    "seeds",
+    "data_seed",
+    "base",
+    "grids",
+    "scales",
+    *_CROSSING,
+)
 _SCALE = ("seeds", "base", "only", "minutes")
 
 
@@ -44,8 +55,9 @@ def _load_yaml(path: Path) -> Study:
     if "study" not in said:
         raise UsageError(f"{said.where()}: the study needs a name, like study: order-and-noise")
     if "grids" in said and any(key in said for key in _CROSSING):
-        raise UsageError(f"{said.where('grids')}: axes, together and without belong into each of the grids, "
-                         "not beside them")
+        raise UsageError(
+            f"{said.where('grids')}: axes, together and without belong into each of the grids, not beside them"
+        )
     scales = said.mapping("scales") if "scales" in said else said.made({"full": said.made({})})
     scales.check_keys(SCALES)
     # All scales are made at once, so that a mistake is met when the file is read, whatever is asked of it.
@@ -111,8 +123,14 @@ def _short_form(path: str, values: Sequence[Any], written: Lined) -> tuple[str, 
     levels = Lined(written.file, line)
     for value in values:
         if not isinstance(value, Level) or value in levels:
-            raise UsageError(f"axis '{path}': {value!r} is " + (
-                "given twice" if isinstance(value, Level) else "no word or number; give levels with settings instead"))
+            raise UsageError(
+                f"axis '{path}': {value!r} is "
+                + (
+                    "given twice"
+                    if isinstance(value, Level)
+                    else "no word or number; give levels with settings instead"
+                )
+            )
         options = levels.made({option if dot else "name": value})
         levels.put(value, levels.made({part: options}), line)
     return (option if dot else part), levels
@@ -154,8 +172,12 @@ def _only(grid: Grid, scale: Lined, grids: Sequence[Grid]) -> Grid:
 def _seeds(said: Lined) -> Sequence[int]:
     """Seeds as a number of them, or one by one."""
     seeds = said.get("seeds", 5)
-    if isinstance(seeds, list) and seeds and all(type(s) is int and s >= 0 for s in seeds) \
-            and len(set(seeds)) == len(seeds):
+    if (
+        isinstance(seeds, list)
+        and seeds
+        and all(type(s) is int and s >= 0 for s in seeds)
+        and len(set(seeds)) == len(seeds)
+    ):
         return seeds
     if type(seeds) is int and seeds > 0:
         return range(seeds)

@@ -16,11 +16,32 @@ if TYPE_CHECKING:
     from unseen.studies.cell import Cell
 
 Level = str | int | float | bool
-COLUMNS = frozenset({
-    "seed", "data_seed", "status", "step", "still_learning", "selection", "condition", "factor", "level", "metric",
-    "value", "standard_error", "n", "cell", "scale", "recipe", "best_step", "note", "cause", "levels", "position",
-    "identity",
-})
+COLUMNS = frozenset(
+    {
+        "seed",
+        "data_seed",
+        "status",
+        "step",
+        "still_learning",
+        "selection",
+        "condition",
+        "factor",
+        "level",
+        "metric",
+        "value",
+        "standard_error",
+        "n",
+        "cell",
+        "scale",
+        "recipe",
+        "best_step",
+        "note",
+        "cause",
+        "levels",
+        "position",
+        "identity",
+    }
+)
 """Columns of the records that no axis may be called after; an axis `task` or `model` must agree with its column."""
 
 
@@ -79,8 +100,11 @@ class Grid:
         steps = [list(zip(*(self.axes[axis] for axis in group), strict=True)) for group in groups]
         rules = [{axis: as_levels(level) for axis, level in rule.items()} for rule in self.without]
         for chosen in product(*steps):
-            at = {axis: level for group, step in zip(groups, chosen, strict=True)
-                  for axis, level in zip(group, step, strict=True)}
+            at = {
+                axis: level
+                for group, step in zip(groups, chosen, strict=True)
+                for axis, level in zip(group, step, strict=True)
+            }
             if not any(all(at[axis] in levels for axis, levels in rule.items()) for rule in rules):
                 yield {axis: at[axis] for axis in self.axes}
 
@@ -89,8 +113,11 @@ class Grid:
         from unseen.studies.cell import Cell
 
         base, parts = Fragment("base", self.base), Parts()
-        fragments = {(axis, level): Fragment(f"axis '{axis}', level '{level}'", settings)
-                     for axis, levels in self.axes.items() for level, settings in levels.items()}
+        fragments = {
+            (axis, level): Fragment(f"axis '{axis}', level '{level}'", settings)
+            for axis, levels in self.axes.items()
+            for level, settings in levels.items()
+        }
         return [
             Entry(levels, Cell(*built, seed, seed if self.data_seed is None else self.data_seed))
             for levels in self.combinations()
@@ -129,5 +156,7 @@ def check_axis(axis: str, levels: Mapping[Level, Settings]) -> None:
             raise UsageError(f"{place}: a level is a word, a finite number, true or false")
         Fragment(place, settings)
         if axis in ("task", "model") and settings.get(axis, {}).get("name") != level:
-            raise UsageError(f"{place}: the levels of axis '{axis}' are called by the name of their {axis}; "
-                             f"expected {axis}: {{name: {level}}}, or another word for the axis")
+            raise UsageError(
+                f"{place}: the levels of axis '{axis}' are called by the name of their {axis}; "
+                f"expected {axis}: {{name: {level}}}, or another word for the axis"
+            )

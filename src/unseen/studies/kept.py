@@ -46,9 +46,14 @@ class Kept(Generic[T]):
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(
-                {section: {k: asdict(v) for k, v in entries.items()}  # type: ignore[call-overload]
-                 for section, entries in held.items()}))
+            temporary.write_text(
+                json.dumps(
+                    {
+                        section: {k: asdict(v) for k, v in entries.items()}  # type: ignore[call-overload]
+                        for section, entries in held.items()
+                    }
+                )
+            )
             temporary.replace(self._path)
         except OSError:
             with suppress(OSError):
@@ -62,8 +67,9 @@ class Kept(Generic[T]):
         except (OSError, UnicodeDecodeError):
             return {}
         try:
-            return {section: {k: self._make(v) for k, v in entries.items()}
-                    for section, entries in json.loads(text).items()}
+            return {
+                section: {k: self._make(v) for k, v in entries.items()} for section, entries in json.loads(text).items()
+            }
         except (ValueError, TypeError, KeyError, AttributeError):
             warnings.warn(f"{self._path} is damaged and is ignored; {self._lost}", stacklevel=4)
             return {}

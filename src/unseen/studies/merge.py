@@ -28,13 +28,13 @@ def merge(target: Store, source: Store) -> Merged:
     if not source.work:
         raise UsageError(f"{source.path} holds nothing yet")
     if target.work and target.work != source.work:
-        raise UsageError(f"{target.path} and {source.path} hold different work: "
-                         f"{difference(target.work, source.work)}")
+        raise UsageError(f"{target.path} and {source.path} hold different work: {difference(target.work, source.work)}")
     held = target.places()
     for key, place in source.places().items():
         if key in held and held[key].conflict(place):
-            raise UsageError(f"{target.path} and {source.path} hold different work at {key[1]}: "
-                             f"{held[key].conflict(place)}")
+            raise UsageError(
+                f"{target.path} and {source.path} hold different work at {key[1]}: {held[key].conflict(place)}"
+            )
     target.claim(source.work)
     there, here = source.status(), target.status()
     ended = [cell for cell, status in there.items() if status in ENDED]

@@ -46,7 +46,10 @@ def _evaluation(options: Options) -> Config:
 
 # The builders import what they need when they are called: to list studies is not to load torch.
 BUILD: dict[str, Callable[[Options], Config]] = {
-    "task": _task, "model": _model, "recipe": _recipe, "evaluation": _evaluation,
+    "task": _task,
+    "model": _model,
+    "recipe": _recipe,
+    "evaluation": _evaluation,
 }
 _NAMED = {"task": "retrieval/T6", "model": "retrieval-transformer"}
 """The parts that have no default name, with a name to show in the error."""
@@ -61,15 +64,18 @@ class Fragment:
 
     def __post_init__(self) -> None:
         if not isinstance(self.settings, Mapping):
-            raise UsageError(f"{self.place}: expected settings like {{'model': {{'width': 50}}}}, "
-                             f"got {self.settings!r}")
+            raise UsageError(
+                f"{self.place}: expected settings like {{'model': {{'width': 50}}}}, got {self.settings!r}"
+            )
         for part, options in self.settings.items():
             if part not in BUILD:
-                raise UsageError(f"{_line(self.settings, part)}{self.place}: unknown part '{part}'. "
-                                 f"{nearest(str(part), BUILD)}")
+                raise UsageError(
+                    f"{_line(self.settings, part)}{self.place}: unknown part '{part}'. {nearest(str(part), BUILD)}"
+                )
             if not isinstance(options, Mapping) or not all(isinstance(k, str) for k in options):
-                raise UsageError(f"{_line(self.settings, part)}{self.place}: {part} needs options by name, "
-                                 f"got {options!r}")
+                raise UsageError(
+                    f"{_line(self.settings, part)}{self.place}: {part} needs options by name, got {options!r}"
+                )
             named = str | type if part == "model" else str  # a model may be a user's class
             if not isinstance(options.get("name", ""), named):
                 raise UsageError(f"{_line(options, 'name')}{self.place}: {part} name = {options['name']!r} is no name")
@@ -101,8 +107,9 @@ class Parts:
         key = (part, repr(sorted({**merged, "name": _unmistakable(merged.get("name"))}.items())))
         if key not in self._built:
             if part in _NAMED and "name" not in merged:
-                raise UsageError(f"no {part} is named: base, or every level of an axis, needs "
-                                 f"{part}: {{name: {_NAMED[part]}}}")
+                raise UsageError(
+                    f"no {part} is named: base, or every level of an axis, needs {part}: {{name: {_NAMED[part]}}}"
+                )
             try:
                 self._built[key] = BUILD[part](merged)
             except UsageError as error:

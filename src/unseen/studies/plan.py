@@ -66,8 +66,9 @@ class _Row(NamedTuple):
     seconds: float
 
 
-def plan(entries: Sequence[Entry], workers: int, rates: Rates | None = None,
-         done: Mapping[str, float] | None = None) -> Plan:
+def plan(
+    entries: Sequence[Entry], workers: int, rates: Rates | None = None, done: Mapping[str, float] | None = None
+) -> Plan:
     """Count what is left of a study, and estimate its time where there are rates. `done` is the share of each cell,
     by id, that has been done (see `shares_done`).
     """
@@ -91,8 +92,9 @@ def plan(entries: Sequence[Entry], workers: int, rates: Rates | None = None,
     timed = rates is not None
     return Plan(
         whole=_tally(rows, timed),
-        levels={axis: {level: _tally(some, timed) for level, some in levels.items()}
-                for axis, levels in by_level.items()},
+        levels={
+            axis: {level: _tally(some, timed) for level, some in levels.items()} for axis, levels in by_level.items()
+        },
         stacks=len(stacks),
         parameters=(min(c.parameters for c in costs), max(c.parameters for c in costs)),
         workers=workers,
@@ -116,8 +118,14 @@ def shares_done(store: Store, entries: Iterable[Entry]) -> dict[str, float]:
 def shape(cell: Cell) -> str:
     """Cells of equal shape can be one stack: all but seeds, the instance of the task, and the options of a recipe that
     are each member's own."""
-    return "\n".join([_shared(cell.task, frozenset(cell.task.instance)), cell.model.as_json, cell.evaluation.as_json,
-                      _shared(cell.recipe, PER_MEMBER)])
+    return "\n".join(
+        [
+            _shared(cell.task, frozenset(cell.task.instance)),
+            cell.model.as_json,
+            cell.evaluation.as_json,
+            _shared(cell.recipe, PER_MEMBER),
+        ]
+    )
 
 
 _SHARED: dict[tuple[str, frozenset[str]], str] = {}
@@ -141,8 +149,10 @@ def arrange(cells: Iterable[Cell], workers: int, rates: Rates | None = None, siz
     for cell in cells:
         groups[shape(cell)].append(cell)
     price = _guess if rates is None else rates.stack_seconds
-    fewest = {key: math.ceil(len(group) / (size or (SIZE if rates is None else rates.size(group[0]))))
-              for key, group in groups.items()}
+    fewest = {
+        key: math.ceil(len(group) / (size or (SIZE if rates is None else rates.size(group[0]))))
+        for key, group in groups.items()
+    }
     total = {key: sum(map(price, _cut(group, fewest[key]))) for key, group in groups.items()}
     ideal = sum(total.values()) / workers
     wanted = min(workers, sum(map(len, groups.values())))
@@ -150,8 +160,11 @@ def arrange(cells: Iterable[Cell], workers: int, rates: Rates | None = None, siz
     soonest = limit = math.inf
     # As large as pays first; then none may take longer than an ideally balanced worker, than half of that, a quarter.
     while len(best) < wanted or (size is None and soonest > 1.05 * ideal and limit >= ideal / 4):
-        found = [(price(stack), stack) for key, group in groups.items()
-                 for stack in _cut(group, max(fewest[key], math.ceil(total[key] / limit - 1e-9)))]
+        found = [
+            (price(stack), stack)
+            for key, group in groups.items()
+            for stack in _cut(group, max(fewest[key], math.ceil(total[key] / limit - 1e-9)))
+        ]
         end = makespan([seconds for seconds, _ in found], workers)
         if len(best) < wanted or end < 0.95 * soonest:
             best, soonest = found, end
@@ -188,5 +201,10 @@ def _guess(stack: Stack) -> float:
 
 
 def _tally(rows: Sequence[_Row], timed: bool) -> Tally:
-    return Tally(len(rows), sum(row.share == 0 for row in rows), sum(row.steps for row in rows),
-                 math.fsum(row.flops for row in rows), math.fsum(row.seconds for row in rows) if timed else None)
+    return Tally(
+        len(rows),
+        sum(row.share == 0 for row in rows),
+        sum(row.steps for row in rows),
+        math.fsum(row.flops for row in rows),
+        math.fsum(row.seconds for row in rows) if timed else None,
+    )

@@ -42,15 +42,20 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self._style == "auto" and sys.stderr.isatty():
-            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
-                       TextColumn("{task.fields[news]}"))
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("{task.fields[news]}"),
+            )
             self._bars = RichProgress(*columns, console=Console(stderr=True, highlight=False), transient=True)
             self._bars.start()
             self._overall = self._bars.add_task(self._title, total=None, news="")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bars is not None:
             self._bars.stop()
 

@@ -58,9 +58,17 @@ class Rates:
         self._found: dict[Kind, Rate] = {}
 
     @staticmethod
-    def measure(cells: Iterable[Cell], *, also: Iterable[Cell] = (), probes: int = 10, seconds: float = 20.0,
-                workers: int = 1, cache: Path | None = None, device: str = "cpu",
-                on_probe: Callable[[str], object] = lambda said: None) -> Rates:
+    def measure(
+        cells: Iterable[Cell],
+        *,
+        also: Iterable[Cell] = (),
+        probes: int = 10,
+        seconds: float = 20.0,
+        workers: int = 1,
+        cache: Path | None = None,
+        device: str = "cpu",
+        on_probe: Callable[[str], object] = lambda said: None,
+    ) -> Rates:
         """Rates for the kinds of step that carry most FLOPs, from the cache or by training some throw-away steps.
 
         At most so many probes and about so many seconds: no probe is begun after that, and each ends its share early.
@@ -118,9 +126,13 @@ class Rates:
         # Members on one instance of the task are evaluated together, on examples drawn once for all of them.
         alike = math.ceil(members / tasks)
         by_itself = SELECTIONS * sampled_examples(cell.model, task, cell.evaluation)
-        each = (recipe.steps * rate.step(members) + validations * validated * rate.answer(members)
-                + evaluated * rate.answer(alike) * rate.tests + by_itself * (rate.answer(1) + rate.draw)
-                + (1 + SELECTIONS) * rate.build)
+        each = (
+            recipe.steps * rate.step(members)
+            + validations * validated * rate.answer(members)
+            + evaluated * rate.answer(alike) * rate.tests
+            + by_itself * (rate.answer(1) + rate.draw)
+            + (1 + SELECTIONS) * rate.build
+        )
         trained = task.size("train") or recipe.steps * recipe.batch
         tested = SELECTIONS * examples_drawn(task, cell.evaluation, math.ceil(sources / tasks))
         return members * each + rate.draw * (sources * trained + tasks * (validated + tested * rate.tests))
@@ -194,8 +206,15 @@ def probe(cell: Cell, tried: Sequence[int], seconds: float, device: str) -> Rate
     """Try stacks of a cell's kind in this process."""
     one = job([cell], device)
     found = time_sizes(one, tried, seconds)
-    return Rate({size: pace.step for size, pace in found.items()}, {size: pace.answer for size, pace in found.items()},
-                longer_tests(one), _draw_seconds(cell.task), min(pace.build for pace in found.values()), max(tried), 1)
+    return Rate(
+        {size: pace.step for size, pace in found.items()},
+        {size: pace.answer for size, pace in found.items()},
+        longer_tests(one),
+        _draw_seconds(cell.task),
+        min(pace.build for pace in found.values()),
+        max(tried),
+        1,
+    )
 
 
 def _draw_seconds(task: Task) -> float:

@@ -64,10 +64,15 @@ def middle(rates: Sequence[Rate]) -> Rate:
     """The median of what several processes measured at once: of all sizes that each of them has tried."""
     first, every = rates[0], [set(rate.steps) for rate in rates]
     sizes = sorted(set.intersection(*every))
-    return Rate({size: median(rate.steps[size] for rate in rates) for size in sizes},
-                {size: median(rate.answers[size] for rate in rates) for size in sizes},
-                median(rate.tests for rate in rates), median(rate.draw for rate in rates),
-                median(rate.build for rate in rates), first.asked, len(rates))
+    return Rate(
+        {size: median(rate.steps[size] for rate in rates) for size in sizes},
+        {size: median(rate.answers[size] for rate in rates) for size in sizes},
+        median(rate.tests for rate in rates),
+        median(rate.draw for rate in rates),
+        median(rate.build for rate in rates),
+        first.asked,
+        len(rates),
+    )
 
 
 class RatesCache(Kept[Rate]):

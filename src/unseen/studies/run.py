@@ -85,6 +85,7 @@ def _run_entries(entries: Sequence[Entry], store: Store, settings: Settings, tit
         return
     pending = [cell for stack in begun for cell in stack.cells] + rest
     with _stop_on_interrupt() as stopping, Progress(title, settings.progress) as progress:
+
         def on_probe(said: str) -> None:
             if stopping():
                 raise Interrupted(store)
@@ -117,8 +118,9 @@ class _Stack:
 class _Runner:
     """The one writer: hands out slices, and commits what comes back."""
 
-    def __init__(self, store: Store, executor: Executor, settings: Settings, progress: Progress,
-                 stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, executor: Executor, settings: Settings, progress: Progress, stopping: Callable[[], bool]
+    ) -> None:
         self._store, self._executor, self._settings = store, executor, settings
         self._progress, self._stopping = progress, stopping
         self._waiting, self._flying, self._tickets = deque[_Stack](), dict[int, _Stack](), 0
@@ -126,9 +128,10 @@ class _Runner:
     def run(self, stacks: Sequence[_Stack]) -> None:
         """Bring all stacks to their end."""
         self._waiting.extend(stacks)
-        self._progress.begin([c for stack in stacks for c in stack.cells],
-                             {c.id: unpack("a checkpoint", s.checkpoint).step
-                              for s in stacks if s.checkpoint for c in s.cells})
+        self._progress.begin(
+            [c for stack in stacks for c in stack.cells],
+            {c.id: unpack("a checkpoint", s.checkpoint).step for s in stacks if s.checkpoint for c in s.cells},
+        )
         while (self._waiting or self._flying) and not self._stopping():
             # One more than there are workers, so that none has to wait while an outcome is written.
             while self._waiting and len(self._flying) <= self._executor.workers:
@@ -143,8 +146,9 @@ class _Runner:
         self._flying[self._tickets] = stack
         given = self._settings
         self._progress.start(self._tickets, stack.cells)
-        self._executor.submit(Slice(self._tickets, stack.cells, stack.checkpoint, given.slice_seconds, given.keep,
-                                    given.device))
+        self._executor.submit(
+            Slice(self._tickets, stack.cells, stack.checkpoint, given.slice_seconds, given.keep, given.device)
+        )
 
     def _hear(self, seconds: float, go_on: bool = True) -> bool:
         """Wait for what happens next and deal with it; whether a slice has come to its end."""
@@ -199,8 +203,10 @@ def _check_checkpoints(store: Store, settings: Settings) -> None:
     """Refuse damaged checkpoints, or give them up; before anything else is changed."""
     damaged = store.damaged()
     if damaged and not settings.discard_damaged:
-        raise CheckFailed(f"{next(iter(damaged.values()))}. The records are sound; --discard-damaged "
-                          "(discard_damaged=True) trains the cells behind it from the start, to the same numbers")
+        raise CheckFailed(
+            f"{next(iter(damaged.values()))}. The records are sound; --discard-damaged "
+            "(discard_damaged=True) trains the cells behind it from the start, to the same numbers"
+        )
     for stack in damaged:
         store.discard(stack)
 
@@ -211,12 +217,16 @@ def _begun(store: Store, known: Mapping[str, Cell]) -> list[_Stack]:
         if 0 < len(set(cells) & set(known)) < len(cells):
             store.split(name, alone(cells, data))
     status = store.status()
-    return [_Stack(tuple(known[c] for c in cells), data) for _, cells, data in store.checkpoints()
-            if all(c in known and status[c] == "pending" for c in cells)]
+    return [
+        _Stack(tuple(known[c] for c in cells), data)
+        for _, cells, data in store.checkpoints()
+        if all(c in known and status[c] == "pending" for c in cells)
+    ]
 
 
-def _executor(settings: Settings, cells: int, stopping: Callable[[], bool],
-              on_tick: Callable[[Tick], None]) -> Executor:
+def _executor(
+    settings: Settings, cells: int, stopping: Callable[[], bool], on_tick: Callable[[Tick], None]
+) -> Executor:
     workers = min(settings.workers or cores(), cells)
     if settings.executor == "local":
         from unseen.studies.executors.local import Local

@@ -40,11 +40,17 @@ def same_cells(a: Side, b: Side) -> Same:
     paired = both[both["_side"] == "both"]
     off = _differ(paired, _NUMBERS)
     gap = (paired["value_a"] - paired["value_b"]).abs()[off]
-    ends = _of(a.ended, shared, ["cell", *_ENDING]).merge(_of(b.ended, shared, ["cell", *_ENDING]), on="cell",
-                                                         suffixes=("_a", "_b"))
+    ends = _of(a.ended, shared, ["cell", *_ENDING]).merge(
+        _of(b.ended, shared, ["cell", *_ENDING]), on="cell", suffixes=("_a", "_b")
+    )
     changed = frozenset(paired["cell"][off]) | frozenset(ends["cell"][_differ(ends, _ENDING)])
-    return Same(frozenset(shared) - changed, changed, int(off.sum()), float(gap.max()) if gap.notna().any() else np.nan,
-                len(both) - len(paired))
+    return Same(
+        frozenset(shared) - changed,
+        changed,
+        int(off.sum()),
+        float(gap.max()) if gap.notna().any() else np.nan,
+        len(both) - len(paired),
+    )
 
 
 def facts(side: Side, cells: Collection[str]) -> dict[str, str]:

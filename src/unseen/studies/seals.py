@@ -16,8 +16,19 @@ from numpy.typing import NDArray
 
 KEY = {"cells": "number"}
 """The column with the number of the cell, where it is not `cell`; it is always the first."""
-_NUMBERS = {"cell", "number", "seed", "data_seed", "step", "best_step", "still_learning", "position", "value",
-            "standard_error", "n"}
+_NUMBERS = {
+    "cell",
+    "number",
+    "seed",
+    "data_seed",
+    "step",
+    "best_step",
+    "still_learning",
+    "position",
+    "value",
+    "standard_error",
+    "n",
+}
 AT_ONCE, CELLS = 5_000, 500
 """Rows that are held in memory where a table is checked, and cells where many are sealed."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -53,8 +64,10 @@ def seal(database: sqlite3.Connection, tables: Sequence[str], cells: Collection[
         for table in tables:
             query = f"SELECT * FROM {table} WHERE {KEY.get(table, 'cell')} IN (SELECT value FROM json_each(?))"
             found = dict.fromkeys(some, 0) | _sums(pieces(database, query, json.dumps(some)))
-            database.executemany("INSERT OR REPLACE INTO seals VALUES (?, ?, ?)",
-                                 [(cell, table, _text(total)) for cell, total in found.items()])
+            database.executemany(
+                "INSERT OR REPLACE INTO seals VALUES (?, ?, ?)",
+                [(cell, table, _text(total)) for cell, total in found.items()],
+            )
 
 
 def broken(database: sqlite3.Connection, table: str, parts: Iterable[Columns]) -> list[int]:

@@ -99,12 +99,19 @@ class Side:
         for text, task, model, cell, seed, data_seed, status, still in chosen[columns].itertuples(index=False):
             levels = json.loads(text)
             key = levels.get(REPLICATES) if fold else None
-            at: dict[str, Level | None] = {axis: levels.get(axis) for axis in self.axes
-                                           if not fold or axis != REPLICATES}
+            at: dict[str, Level | None] = {
+                axis: levels.get(axis) for axis in self.axes if not fold or axis != REPLICATES
+            }
             at |= {"task": json.loads(task)["name"], "model": json.loads(model)["name"]}
             _, found, works = runs.setdefault(canonical(at), (at, [], {}))
-            found.append(Run(cell, (key, int(seed), int(data_seed)), status, None if still != still or still is None
-                             else bool(still)))
+            found.append(
+                Run(
+                    cell,
+                    (key, int(seed), int(data_seed)),
+                    status,
+                    None if still != still or still is None else bool(still),
+                )
+            )
             works.setdefault(key, self.works.get((scale, canonical(levels)), {}))
         return [Place(scale, at, tuple(found), works) for at, found, works in runs.values()]
 
@@ -115,8 +122,10 @@ class Side:
         for axis in self.axes:
             found = (json.loads(text).get(axis) for text in self.entries["levels"].unique())
             listed[axis] = [level for level in dict.fromkeys(found) if level is not None]
-        said = [f"{axis} {', '.join(map(str, levels[:_MOST]))}{', …' if len(levels) > _MOST else ''}"
-                for axis, levels in listed.items()]
+        said = [
+            f"{axis} {', '.join(map(str, levels[:_MOST]))}{', …' if len(levels) > _MOST else ''}"
+            for axis, levels in listed.items()
+        ]
         scales = f" at {', '.join(self.scales)}" if any(self.scales) else ""
         return f"{self.name} holds {self.title}{scales}: {'; '.join(said)}"
 

@@ -123,9 +123,12 @@ class Worker:
 
         points = trainer.begin() + trainer.advance(seconds=slice.seconds, on_step=on_step)
         name = f"{socket.gethostname()}:{os.getpid()}"
-        spans = {key: Span(step, _reached(trainer, key), p.seconds - seconds, p.cpu_seconds - cpu_seconds, name)
-                 for key, p in trainer.progress.items() for step, seconds, cpu_seconds in [before[key]]
-                 if _reached(trainer, key) > step}
+        spans = {
+            key: Span(step, _reached(trainer, key), p.seconds - seconds, p.cpu_seconds - cpu_seconds, name)
+            for key, p in trainer.progress.items()
+            for step, seconds, cpu_seconds in [before[key]]
+            if _reached(trainer, key) > step
+        }
         if trainer.done:
             return Outcome(slice.ticket, None, points, spans, _finish(trainer, odd, slice.keep))
         checkpoint = pack(trainer.save())
@@ -172,18 +175,25 @@ def _finish(trainer: Trainer, odd: Sequence[str], keep: Keep) -> dict[str, Finis
     states = {"last": trainer.last, "best": trainer.best}
     with one_thread():
         measures = {rule: _measure(trainer, named) for rule, named in states.items()}
-        missing = left_out(trainer.stack, trainer.job.task, trainer.job.evaluation,
-                           _origin(trainer, trainer.job.members))
+        missing = left_out(
+            trainer.stack, trainer.job.task, trainer.job.evaluation, _origin(trainer, trainer.job.members)
+        )
     note = "; ".join(filter(None, [trainer.stack.note, *odd, *missing]))
     return {
         key: Finished(
-            status=ended.ending, step=ended.step, best_step=ended.best_step,
+            status=ended.ending,
+            step=ended.step,
+            best_step=ended.best_step,
             still_learning=None if ended.ending == "diverged" else still_learning(ended.scores),
             note=note,
             measures={rule: rows[key] for rule, rows in measures.items() if key in rows},
             weights={rule: pack_weights(states[rule][key]) for rule in KEEP[keep] if key in states[rule]},
-            provenance={**provenance(), "device": trainer.job.device, "seconds": round(ended.seconds, 3),
-                        "cpu_seconds": round(ended.cpu_seconds, 3)},
+            provenance={
+                **provenance(),
+                "device": trainer.job.device,
+                "seconds": round(ended.seconds, 3),
+                "cpu_seconds": round(ended.cpu_seconds, 3),
+            },
         )
         for key, ended in trainer.progress.items()
     }

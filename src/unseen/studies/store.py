@@ -96,8 +96,9 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -115,8 +116,10 @@ class Store:
             with self._transaction():
                 self._db.execute("INSERT INTO meta VALUES ('work', ?)", (canonical(work),))
         elif held != asked:
-            raise UsageError(f"{self.path} holds other work: {difference(held, asked)}. "
-                             "Give a new directory, or the options it was made with")
+            raise UsageError(
+                f"{self.path} holds other work: {difference(held, asked)}. "
+                "Give a new directory, or the options it was made with"
+            )
 
     def add(self, entries: Sequence[Entry], scale: str = "") -> None:
         """Enter cells that are not there yet, as pending, with their place in the study.
@@ -130,20 +133,32 @@ class Store:
             place.seeds.add((entry.cell.seed, entry.cell.data_seed))
         for (held_scale, levels), held in self.places().items():
             if held_scale == scale and levels not in asked:
-                raise UsageError(f"{self.path} holds other work: {levels} is not in the study as it is now. "
-                                 "Give a new directory")
+                raise UsageError(
+                    f"{self.path} holds other work: {levels} is not in the study as it is now. Give a new directory"
+                )
             if held_scale == scale and held.conflict(asked[levels]):
-                raise UsageError(f"{self.path} holds other work at {levels}: {held.conflict(asked[levels])}. "
-                                 "Give a new directory")
+                raise UsageError(
+                    f"{self.path} holds other work at {levels}: {held.conflict(asked[levels])}. Give a new directory"
+                )
         position = {levels: i for i, levels in enumerate(asked)}
         with self._transaction():
             self._db.executemany(
                 "INSERT OR IGNORE INTO cells (id, identity, seed, data_seed) VALUES (?, ?, ?, ?)",
-                ((e.cell.id, e.cell.identity, e.cell.seed, e.cell.data_seed) for e in entries))
+                ((e.cell.id, e.cell.identity, e.cell.seed, e.cell.data_seed) for e in entries),
+            )
             numbers = self._numbers([e.cell.id for e in entries])
-            self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)",
-                                 ((numbers[e.cell.id], scale, position[canonical(dict(e.levels))],
-                                   json.dumps(dict(e.levels), ensure_ascii=False)) for e in entries))
+            self._db.executemany(
+                "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)",
+                (
+                    (
+                        numbers[e.cell.id],
+                        scale,
+                        position[canonical(dict(e.levels))],
+                        json.dumps(dict(e.levels), ensure_ascii=False),
+                    )
+                    for e in entries
+                ),
+            )
             seal(self._db, ("cells", "entries"), numbers.values())
 
     def commit(self, stack: str, cells: Sequence[str], outcome: Outcome) -> None:
@@ -154,33 +169,50 @@ class Store:
         with said_plainly(self.path):
             pending = self._numbers([cell for cell, status in self.status(cells).items() if status == "pending"])
             finished = {c: f for c, f in (outcome.finished or {}).items() if c in pending}
-            files = {(cell, selection): put(self.path, "weights", f"{cell}.{selection}.safetensors", data)
-                     for cell, done in finished.items() for selection, data in done.weights.items()}
+            files = {
+                (cell, selection): put(self.path, "weights", f"{cell}.{selection}.safetensors", data)
+                for cell, done in finished.items()
+                for selection, data in done.weights.items()
+            }
             checkpoints = {} if outcome.checkpoint is None else {stack: (cells, outcome.checkpoint)}
             with self._replacing(stack, checkpoints):
                 spans = {c: s for c, s in (outcome.spans or {}).items() if c in pending}
-                self._db.executemany("UPDATE cells SET step = ? WHERE number = ?",
-                                     [(s.end, pending[c]) for c, s in spans.items()])
-                self._db.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?)",
-                                     [(pending[c], s.begin, s.end, s.seconds, s.cpu_seconds, s.worker)
-                                      for c, s in spans.items()])
-                self._db.executemany("INSERT OR REPLACE INTO curves VALUES (?, ?, ?, ?, ?)",
-                                     [(pending[p.key], p.step, p.condition, p.metric, p.value)
-                                      for p in outcome.points if p.key in pending])
+                self._db.executemany(
+                    "UPDATE cells SET step = ? WHERE number = ?", [(s.end, pending[c]) for c, s in spans.items()]
+                )
+                self._db.executemany(
+                    "INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?)",
+                    [(pending[c], s.begin, s.end, s.seconds, s.cpu_seconds, s.worker) for c, s in spans.items()],
+                )
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO curves VALUES (?, ?, ?, ?, ?)",
+                    [
+                        (pending[p.key], p.step, p.condition, p.metric, p.value)
+                        for p in outcome.points
+                        if p.key in pending
+                    ],
+                )
                 for cell, done in finished.items():
                     self._finish(pending[cell], done)
-                self._db.executemany("INSERT OR REPLACE INTO weights VALUES (?, ?, ?, ?)",
-                                     [(pending[cell], selection, *file) for (cell, selection), file in files.items()])
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO weights VALUES (?, ?, ?, ?)",
+                    [(pending[cell], selection, *file) for (cell, selection), file in files.items()],
+                )
                 seal(self._db, ("cells", "curves", "records", "overall"), pending.values())
 
     def _finish(self, number: int, done: Finished) -> None:
         self._db.execute(
             "UPDATE cells SET status = ?, step = ?, best_step = ?, still_learning = ?, note = ? WHERE number = ?",
-            (done.status, done.step, done.best_step, done.still_learning, done.note, number))
+            (done.status, done.step, done.best_step, done.still_learning, done.note, number),
+        )
         self._db.executemany(
             "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(number, selection, m.condition, m.factor, m.level, m.metric, m.value, m.standard_error, m.n)
-             for selection, measures in done.measures.items() for m in measures])
+            [
+                (number, selection, m.condition, m.factor, m.level, m.metric, m.value, m.standard_error, m.n)
+                for selection, measures in done.measures.items()
+                for m in measures
+            ],
+        )
         self._db.execute("INSERT OR REPLACE INTO provenance VALUES (?, ?)", (number, canonical(done.provenance)))
 
     def split(self, stack: str, parts: Mapping[str, tuple[Sequence[str], bytes]]) -> None:
@@ -191,8 +223,10 @@ class Store:
     def fail(self, cell: str, cause: str, traceback: str = "") -> None:
         """A cell that can't be brought to its end, with what is known about why; its checkpoint stays."""
         with self._transaction():
-            self._db.execute("INSERT OR REPLACE INTO failures SELECT number, step, ?, ? FROM cells WHERE id = ?",
-                             (cause, traceback, cell))
+            self._db.execute(
+                "INSERT OR REPLACE INTO failures SELECT number, step, ?, ? FROM cells WHERE id = ?",
+                (cause, traceback, cell),
+            )
             self._db.execute("UPDATE cells SET status = 'failed' WHERE id = ?", (cell,))
             seal(self._db, ("cells",), self._numbers([cell]).values())
 
@@ -201,8 +235,9 @@ class Store:
         failed = self._numbers([cell for cell, status in self.status(cells).items() if status == "failed"]).values()
         with self._transaction():
             self._db.executemany("DELETE FROM failures WHERE cell = ?", [(number,) for number in failed])
-            self._db.executemany("UPDATE cells SET status = 'pending' WHERE number = ?",
-                                 [(number,) for number in failed])
+            self._db.executemany(
+                "UPDATE cells SET status = 'pending' WHERE number = ?", [(number,) for number in failed]
+            )
             seal(self._db, ("cells",), failed)
 
     def take(self, source: Store, cells: Sequence[str], placed: Sequence[str]) -> None:
@@ -215,19 +250,29 @@ class Store:
             with self._transaction():
                 # Begun here and ended there: they stand alone by now (see `merge`).
                 self._db.executemany("DELETE FROM checkpoints WHERE cells = ?", [(canonical([c]),) for c in cells])
-                self._db.executemany("INSERT OR IGNORE INTO cells (id, identity, seed, data_seed) VALUES (?, '', 0, 0)",
-                                     [(c,) for c in cells])
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO cells (id, identity, seed, data_seed) VALUES (?, '', 0, 0)",
+                    [(c,) for c in cells],
+                )
                 here, places = self._numbers(cells), self._numbers(placed)
                 for table in ("cells", *_OF_A_CELL):
-                    self._db.executemany(f"DELETE FROM {table} WHERE {KEY.get(table, 'cell')} = ?",
-                                         [(number,) for number in here.values()])
+                    self._db.executemany(
+                        f"DELETE FROM {table} WHERE {KEY.get(table, 'cell')} = ?",
+                        [(number,) for number in here.values()],
+                    )
                     for cell, number in here.items():
                         for _, *values in source.rows(table, cell):
-                            self._db.execute(f"INSERT INTO {table} VALUES (?, {', '.join('?' * len(values))})",
-                                             (number, *values))
-                self._db.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?)",
-                                     [(number, *values) for cell, number in places.items()
-                                      for _, *values in source.rows("entries", cell)])
+                            self._db.execute(
+                                f"INSERT INTO {table} VALUES (?, {', '.join('?' * len(values))})", (number, *values)
+                            )
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?)",
+                    [
+                        (number, *values)
+                        for cell, number in places.items()
+                        for _, *values in source.rows("entries", cell)
+                    ],
+                )
                 seal(self._db, ("cells", "curves", "records", "overall"), here.values())
                 seal(self._db, ("entries",), places.values())
             self._sweep()
@@ -245,13 +290,17 @@ class Store:
     @contextmanager
     def _replacing(self, stack: str, checkpoints: Mapping[str, tuple[Sequence[str], bytes]]) -> Iterator[None]:
         """A transaction in which a stack's checkpoint gives way to others; files that nothing names go afterwards."""
-        named = {name: (canonical(list(cells)), *put(self.path, "checkpoints", f"{sha(data)[:16]}.safetensors", data))
-                 for name, (cells, data) in checkpoints.items()}
+        named = {
+            name: (canonical(list(cells)), *put(self.path, "checkpoints", f"{sha(data)[:16]}.safetensors", data))
+            for name, (cells, data) in checkpoints.items()
+        }
         with self._transaction():
             yield
             self._db.execute("DELETE FROM checkpoints WHERE stack = ?", (stack,))
-            self._db.executemany("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
-                                 [(name, *rest) for name, rest in named.items()])
+            self._db.executemany(
+                "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)",
+                [(name, *rest) for name, rest in named.items()],
+            )
         self._sweep()
 
     def _sweep(self) -> None:
@@ -275,8 +324,10 @@ class Store:
         """What is held at each place of the study, by (scale, levels as canonical JSON)."""
         found: dict[tuple[str, str], Place] = {}
         with said_plainly(self.path):
-            for row in self._db.execute("SELECT scale, levels, identity, seed, data_seed FROM entries JOIN cells ON "
-                                        "cell = number GROUP BY scale, levels, seed, data_seed"):
+            for row in self._db.execute(
+                "SELECT scale, levels, identity, seed, data_seed FROM entries JOIN cells ON "
+                "cell = number GROUP BY scale, levels, seed, data_seed"
+            ):
                 key = (row["scale"], canonical(json.loads(row["levels"])))
                 if key not in found:
                     said = json.loads(row["identity"])
@@ -286,20 +337,25 @@ class Store:
 
     def status(self, cells: Sequence[str] | None = None) -> dict[str, str]:
         """The status of every cell, or of some, by id: pending, finished, stopped, diverged or failed."""
-        rows = self._rows("SELECT id, status FROM cells") if cells is None else [
-            row for cell in cells for row in self._rows("SELECT id, status FROM cells WHERE id = ?", cell)]
+        rows = (
+            self._rows("SELECT id, status FROM cells")
+            if cells is None
+            else [row for cell in cells for row in self._rows("SELECT id, status FROM cells WHERE id = ?", cell)]
+        )
         return {row["id"]: row["status"] for row in rows}
 
     def rows(self, table: str, cell: str) -> list[tuple[Any, ...]]:
         """All that one table holds of one cell, with the id of the cell in place of its number."""
-        found = self._rows(f"SELECT * FROM {table} WHERE {KEY.get(table, 'cell')} = "
-                           "(SELECT number FROM cells WHERE id = ?)", cell)
+        found = self._rows(
+            f"SELECT * FROM {table} WHERE {KEY.get(table, 'cell')} = (SELECT number FROM cells WHERE id = ?)", cell
+        )
         return [(cell, *tuple(row)[1:]) for row in found]
 
     def _numbers(self, cells: Sequence[str]) -> dict[str, int]:
         """The numbers of cells, in the order of these: each store counts its own."""
-        rows = self._rows("SELECT id, number FROM cells WHERE id IN (SELECT value FROM json_each(?))",
-                          json.dumps(cells))
+        rows = self._rows(
+            "SELECT id, number FROM cells WHERE id IN (SELECT value FROM json_each(?))", json.dumps(cells)
+        )
         found = {row["id"]: row["number"] for row in rows}
         return {cell: found[cell] for cell in cells if cell in found}
 
@@ -326,8 +382,9 @@ class Store:
 
     def weights(self, cell: str, selection: str) -> tuple[str, bytes]:
         """(path, bytes) of a finished cell's weights."""
-        rows = self._rows("SELECT weights.* FROM weights JOIN cells ON cell = number WHERE id = ? AND selection = ?",
-                          cell, selection)
+        rows = self._rows(
+            "SELECT weights.* FROM weights JOIN cells ON cell = number WHERE id = ? AND selection = ?", cell, selection
+        )
         if not rows:
             raise UsageError(f"{self.path} has no weights '{selection}' for cell {cell}")
         return str(self.path / rows[0]["file"]), get(self.path, rows[0]["file"], rows[0]["sha256"])
@@ -339,8 +396,9 @@ class Store:
     def tables(self, overall: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Records and entries of one moment; `overall` leaves out the records of single levels of factors."""
         with self._snapshot():
-            records = self._sealed("overall" if overall else "records",
-                                   "cell, selection, condition, factor, level, metric")
+            records = self._sealed(
+                "overall" if overall else "records", "cell, selection, condition, factor, level, metric"
+            )
             entries = self.entries()
         return records_table(records, entries), entries
 
@@ -358,8 +416,10 @@ class Store:
         """One row per cell: how far it is, how it ended."""
         with self._snapshot():
             self.check("cells")
-            return self._frame("SELECT id AS cell, seed, data_seed, status, step, best_step, still_learning, note "
-                               "FROM cells ORDER BY seed, data_seed, id")
+            return self._frame(
+                "SELECT id AS cell, seed, data_seed, status, step, best_step, still_learning, note "
+                "FROM cells ORDER BY seed, data_seed, id"
+            )
 
     def curves(self) -> pd.DataFrame:
         """One row per point of a learning curve, with the place of its cell in the study."""
@@ -430,8 +490,10 @@ class Store:
         if wrong:
             known = self._rows("SELECT id FROM cells WHERE number = ?", wrong[0])
             cell = known[0]["id"] if known else f"number {wrong[0]}"
-            raise CheckFailed(f"{self.path / FILE} is damaged: in its {table}, what it holds of cell {cell} is not "
-                              "what was written. Go back to a copy of it, or run into a new directory")
+            raise CheckFailed(
+                f"{self.path / FILE} is damaged: in its {table}, what it holds of cell {cell} is not "
+                "what was written. Go back to a copy of it, or run into a new directory"
+            )
 
     def _frame(self, query: str) -> pd.DataFrame:
         with said_plainly(self.path):

@@ -74,11 +74,15 @@ class Study:
                 place = (frozenset(entry.levels.items()), entry.cell.seed, entry.cell.data_seed)
                 same_cell, same_place = cells.setdefault(entry.cell.id, entry), places.setdefault(place, entry)
                 if same_cell.levels != entry.levels:
-                    raise UsageError(f"study '{self.name}', scale {scale}: {_place(same_cell)} and {_place(entry)} are "
-                                     f"the same run ({entry.cell.id}); leave one out or let an option tell them apart")
+                    raise UsageError(
+                        f"study '{self.name}', scale {scale}: {_place(same_cell)} and {_place(entry)} are "
+                        f"the same run ({entry.cell.id}); leave one out or let an option tell them apart"
+                    )
                 if same_place.cell.id != entry.cell.id:
-                    raise UsageError(f"study '{self.name}', scale {scale}: two different runs stand at "
-                                     f"{_place(entry)}; add an axis that tells them apart")
+                    raise UsageError(
+                        f"study '{self.name}', scale {scale}: two different runs stand at "
+                        f"{_place(entry)}; add an axis that tells them apart"
+                    )
         if not cells:
             raise UsageError(f"study '{self.name}', scale {scale}: everything is left out")
         return list(cells.values())

@@ -37,8 +37,10 @@ def trained(path: str | Path, cell: str | None = None, seed: int | None = None, 
         chosen = entries[entries["cell"].str.startswith(cell or "") & ((entries["seed"] == seed) | (seed is None))]
         if len(chosen) != 1:
             some = ", ".join(chosen["cell"][:5]) + (", …" if len(chosen) > 5 else "")
-            raise UsageError(f"{path}: {len(chosen)} cells fit, one is needed. Name it by the beginning of its id"
-                             f"{': ' + some if some else ' (unseen results DIR)'}")
+            raise UsageError(
+                f"{path}: {len(chosen)} cells fit, one is needed. Name it by the beginning of its id"
+                f"{': ' + some if some else ' (unseen results DIR)'}"
+            )
         found = chosen.iloc[0]
         weights = unpack_weights(*store.weights(found["cell"], selection))
     parts = [json.loads(found[part]) for part in ("task", "model")]

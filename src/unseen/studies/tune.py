@@ -79,12 +79,22 @@ class Tuned:
 
     def table(self) -> pd.DataFrame:
         """One row per contender, rung and configuration."""
-        return pd.DataFrame([{**self.contenders[t.contender], "rung": t.rung, **t.configuration, "score": t.score,
-                              "kept": t.kept} for t in self.trials])
+        return pd.DataFrame(
+            [
+                {**self.contenders[t.contender], "rung": t.rung, **t.configuration, "score": t.score, "kept": t.kept}
+                for t in self.trials
+            ]
+        )
 
 
-def contenders(task: str, models: Sequence[str], *, vary: Mapping[str, Sequence[Level]] | None = None,
-               recipe: str | None = None, settings: Mapping[str, Mapping[str, Any]] | None = None) -> list[Entry]:
+def contenders(
+    task: str,
+    models: Sequence[str],
+    *,
+    vary: Mapping[str, Sequence[Level]] | None = None,
+    recipe: str | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Entry]:
     """Models on a task, crossed with values of options (`vary={"model.gating": ["none", "joint"]}`), as places.
 
     `settings` are options that all share, by part. Untuned is `recipe`, or the one a model was published with on the
@@ -96,7 +106,8 @@ def contenders(task: str, models: Sequence[str], *, vary: Mapping[str, Sequence[
     shared = {part: dict(options) for part, options in (settings or {}).items()}
     known = {model: recipe or getattr(published(task, model), "name", "quick") for model in models}
     axes: dict[str, dict[Level, dict[str, Any]]] = {
-        "model": {model: {"model": {"name": model}, "recipe": {"name": known[model]}} for model in models}}
+        "model": {model: {"model": {"name": model}, "recipe": {"name": known[model]}} for model in models}
+    }
     for path, values in (vary or {}).items():
         part, _, option = path.partition(".")
         if option in axes:
@@ -106,8 +117,16 @@ def contenders(task: str, models: Sequence[str], *, vary: Mapping[str, Sequence[
     return Grid(axes=axes, base=base, seeds=(0,)).entries()
 
 
-def tune(entries: Sequence[Entry], out: str | Path, *, space: Space | None = None, budget: int | None = None,
-         tasks: int = 1, seeds: Sequence[int] = range(5), settings: Settings | None = None) -> Tuned:
+def tune(
+    entries: Sequence[Entry],
+    out: str | Path,
+    *,
+    space: Space | None = None,
+    budget: int | None = None,
+    tasks: int = 1,
+    seeds: Sequence[int] = range(5),
+    settings: Settings | None = None,
+) -> Tuned:
     """Tune the recipe of every contender (the cells of `entries`, whatever their seeds) with the same budget.
 
     `budget` is the number of configurations of each (default: all 80 of the grid), `tasks` that of tuning tasks,
@@ -120,16 +139,21 @@ def tune(entries: Sequence[Entry], out: str | Path, *, space: Space | None = Non
     if tasks < 1:
         raise UsageError(f"tasks = {tasks}: give a positive number of tuning tasks")
     if not seeds or min(seeds) < 0 or max(seeds) >= TUNING:
-        raise UsageError(f"seeds = {list(seeds)}: reported seeds are 0 … {TUNING - 1}; those from {TUNING} on are for "
-                         "tuning")
+        raise UsageError(
+            f"seeds = {list(seeds)}: reported seeds are 0 … {TUNING - 1}; those from {TUNING} on are for tuning"
+        )
     places = [canonical(dict(entry.levels)) for entry in entries]
     if len(set(places)) < len(places):
         raise UsageError("two contenders stand at the same place; add an axis that tells them apart")
     for axis in {axis for entry in entries for axis in entry.levels} & {*space, "task_seed"}:
         raise UsageError(f"axis '{axis}' can't tell contenders apart: tune chooses it")
-    work = {"study": "tune@1", "contenders": {p: _asked(e.cell) for p, e in zip(places, entries, strict=True)},
-            "space": {k: list(v) if isinstance(v, Sequence) else [v.low, "…", v.high] for k, v in space.items()},
-            "budget": count, "tasks": tasks}
+    work = {
+        "study": "tune@1",
+        "contenders": {p: _asked(e.cell) for p, e in zip(places, entries, strict=True)},
+        "space": {k: list(v) if isinstance(v, Sequence) else [v.low, "…", v.high] for k, v in space.items()},
+        "budget": count,
+        "tasks": tasks,
+    }
     settings = settings or Settings(executor="local", keep="none")
     for track in settings.track:
         check_track(track, Path(out))
@@ -144,8 +168,9 @@ def tune(entries: Sequence[Entry], out: str | Path, *, space: Space | None = Non
 class _Tuning:
     """One call of `tune`, on its way."""
 
-    def __init__(self, contenders: Sequence[Entry], space: Space, count: int, tasks: int, store: Store,
-                 settings: Settings) -> None:
+    def __init__(
+        self, contenders: Sequence[Entry], space: Space, count: int, tasks: int, store: Store, settings: Settings
+    ) -> None:
         self._contenders, self._space, self._count, self._store = contenders, space, count, store
         self._seeds = range(TUNING, TUNING + tasks)
         self._settings = replace(settings, retry_failed=True)
@@ -157,17 +182,27 @@ class _Tuning:
             if rung != "rung 1":
                 scores = self._scored(rung, [[c for c, _ in found] for found in scores])
             best = [_best(found, 1 if RUNGS[rung] == 1 else math.ceil(len(found) / KEPT)) for found in scores]
-            trials += [Trial(i, rung, configuration, score, (configuration, score) in best[i])
-                       for i, found in enumerate(scores) for configuration, score in found]
+            trials += [
+                Trial(i, rung, configuration, score, (configuration, score) in best[i])
+                for i, found in enumerate(scores)
+                for configuration, score in found
+            ]
             scores = best
         for entry, ((configuration, score),) in zip(self._contenders, scores, strict=True):
             if score == -math.inf:
                 raise CheckFailed(f"{dict(entry.levels)}: every configuration has diverged; nothing can be tuned")
-            recipes.append(recipe_of(entry.cell.recipe, configuration, entry.cell.recipe.steps,
-                                     entry.cell.recipe.steps))
+            recipes.append(
+                recipe_of(entry.cell.recipe, configuration, entry.cell.recipe.steps, entry.cell.recipe.steps)
+            )
         for scale, chosen in zip(REPORTED, ([e.cell.recipe for e in self._contenders], recipes), strict=True):
-            self._run(scale, [_placed(e, {}, recipe, e.cell.evaluation, seed)
-                              for e, recipe in zip(self._contenders, chosen, strict=True) for seed in seeds])
+            self._run(
+                scale,
+                [
+                    _placed(e, {}, recipe, e.cell.evaluation, seed)
+                    for e, recipe in zip(self._contenders, chosen, strict=True)
+                    for seed in seeds
+                ],
+            )
         return Tuned([dict(e.levels) for e in self._contenders], trials, recipes)
 
     def _first(self) -> list[list[tuple[Configuration, float]]]:
@@ -178,8 +213,10 @@ class _Tuning:
             count = min(ROUND, self._count - number * ROUND) if endless else self._count
             scale = f"rung 1.{number + 1}" if endless else "rung 1"
             held = self._held(scale)
-            proposed = [held.get(canonical(dict(entry.levels))) or propose(self._space, count, known, number)
-                        for entry, known in zip(self._contenders, told, strict=True)]
+            proposed = [
+                held.get(canonical(dict(entry.levels))) or propose(self._space, count, known, number)
+                for entry, known in zip(self._contenders, told, strict=True)
+            ]
             for known, found in zip(told, self._scored(scale, proposed), strict=True):
                 known += found
         return told
@@ -197,27 +234,40 @@ class _Tuning:
                 mine.append(configuration)
         return found
 
-    def _scored(self, scale: str, configurations: Sequence[Sequence[Configuration]],
-                ) -> list[list[tuple[Configuration, float]]]:
+    def _scored(
+        self,
+        scale: str,
+        configurations: Sequence[Sequence[Configuration]],
+    ) -> list[list[tuple[Configuration, float]]]:
         """Train every contender's configurations for their share of its budget; each with its performance."""
         share = RUNGS[scale.partition(".")[0]]
         trials = []
         for entry, mine in zip(self._contenders, configurations, strict=True):
             base, evaluation = entry.cell.recipe, _quick(entry.cell.task)
             recipes = [recipe_of(base, one, max(1, base.steps // share), base.steps) for one in mine]
-            trials.append([(one, [_placed(entry, one, recipe, evaluation, seed) for seed in self._seeds])
-                           for one, recipe in zip(mine, recipes, strict=True)])
+            trials.append(
+                [
+                    (one, [_placed(entry, one, recipe, evaluation, seed) for seed in self._seeds])
+                    for one, recipe in zip(mine, recipes, strict=True)
+                ]
+            )
         self._run(scale, [e for mine in trials for _, placed in mine for e in placed])
-        return [[(configuration, math.fsum(performance(self._store, e.cell) for e in placed) / len(placed))
-                 for configuration, placed in mine] for mine in trials]
+        return [
+            [
+                (configuration, math.fsum(performance(self._store, e.cell) for e in placed) / len(placed))
+                for configuration, placed in mine
+            ]
+            for mine in trials
+        ]
 
     def _run(self, scale: str, entries: Sequence[Entry]) -> None:
         run_entries(entries, self._store, self._settings, f"tune, {scale}", scale)
         failures = self._store.failures()
         failed = failures[failures.cell.isin([e.cell.id for e in entries])]
         if len(failed):
-            raise CheckFailed(f"{len(failed)} of {len(entries)} trials failed: {failed.cause.iloc[0]}. The same call "
-                              "tries them again")
+            raise CheckFailed(
+                f"{len(failed)} of {len(entries)} trials failed: {failed.cause.iloc[0]}. The same call tries them again"
+            )
 
 
 def performance(store: Store, cell: Cell) -> float:
@@ -261,8 +311,10 @@ def _asked(cell: Cell) -> dict[str, Any]:
 def _whole(entries: Sequence[Entry]) -> int:
     budgets = {entry.cell.recipe.steps for entry in entries}
     if len(budgets) != 1:
-        raise UsageError(f"the contenders train for {', '.join(map(str, sorted(budgets)))} steps; a comparison gives "
-                         "all the same: --steps")
+        raise UsageError(
+            f"the contenders train for {', '.join(map(str, sorted(budgets)))} steps; a comparison gives "
+            "all the same: --steps"
+        )
     return budgets.pop()
 
 
@@ -271,6 +323,8 @@ def _budget(space: Space, budget: int | None) -> int:
     whole = size(space)
     count = budget if budget is not None else whole or BUDGET
     if count < 1 or (whole is not None and count > whole):
-        raise UsageError(f"budget = {count}: give a positive number of configurations"
-                         + (f", at most the {whole} that there are" if whole is not None else ""))
+        raise UsageError(
+            f"budget = {count}: give a positive number of configurations"
+            + (f", at most the {whole} that there are" if whole is not None else "")
+        )
     return count

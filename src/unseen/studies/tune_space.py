@@ -46,8 +46,13 @@ def standard(steps: int) -> Space:
     >>> size(standard(100_000)), standard(5_000)["warmup"]
     (80, (0, 50))
     """
-    return {"learning_rate": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3), "warmup": (0, max(1, min(1_000, steps // 100))),
-            "cosine": (False, True), "batch": (64, 256), "weight_decay": (0.0, 1e-4)}
+    return {
+        "learning_rate": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3),
+        "warmup": (0, max(1, min(1_000, steps // 100))),
+        "cosine": (False, True),
+        "batch": (64, 256),
+        "weight_decay": (0.0, 1e-4),
+    }
 
 
 def parse(given: Sequence[str]) -> Space:
@@ -61,10 +66,14 @@ def parse(given: Sequence[str]) -> Space:
         name, equals, values = text.partition("=")
         low, dots, high = values.partition("..")
         if not equals or not values or name in space:
-            raise UsageError(f"--search {text}: expected each option once, like learning_rate=1e-5..1e-2 or "
-                             "batch=64,256")
-        space[name] = Range(_number(text, low), _number(text, high)) if dots else tuple(
-            _value(part) for part in values.split(","))
+            raise UsageError(
+                f"--search {text}: expected each option once, like learning_rate=1e-5..1e-2 or batch=64,256"
+            )
+        space[name] = (
+            Range(_number(text, low), _number(text, high))
+            if dots
+            else tuple(_value(part) for part in values.split(","))
+        )
     return space
 
 
@@ -76,8 +85,10 @@ def check(space: Space) -> None:
             raise UsageError(f"search: unknown option '{name}'. {nearest(name, known)}")
         if isinstance(values, Range):
             if not (values.low < values.high and (values.whole or values.low > 0)):
-                raise UsageError(f"search: {name} from {values.low} to {values.high}: the first must be the smaller, "
-                                 "and above 0 unless both are whole numbers")
+                raise UsageError(
+                    f"search: {name} from {values.low} to {values.high}: the first must be the smaller, "
+                    "and above 0 unless both are whole numbers"
+                )
         elif not values or len(set(values)) != len(values):
             raise UsageError(f"search: {name} = {list(values)}: give at least one value, and each once")
         ends = (values.low, values.high) if isinstance(values, Range) else values
@@ -104,8 +115,10 @@ def propose(space: Space, count: int, told: Told, number: int) -> list[Configura
     whole = size(space)
     if whole is None:
         return _ask(space, count, told, number)
-    every = [dict(zip(space, values, strict=True))
-             for values in product(*(v for v in space.values() if not isinstance(v, Range)))]
+    every = [
+        dict(zip(space, values, strict=True))
+        for values in product(*(v for v in space.values() if not isinstance(v, Range)))
+    ]
     chosen = sorted(stream("tune", "grid", whole).block().permutation(whole)[:count].tolist())
     return [every[i] for i in chosen]
 
@@ -135,8 +148,11 @@ def optuna_study(space: Space, told: Told, seed: int = 0) -> Any:
     # Optuna wants numbers: one that diverged did as badly as the worst that did not.
     worst = min((value for _, value in told if math.isfinite(value)), default=0.0)
     for configuration, value in told:
-        study.add_trial(optuna.trial.create_trial(params=dict(configuration), distributions=distributions,
-                                                  value=value if math.isfinite(value) else worst))
+        study.add_trial(
+            optuna.trial.create_trial(
+                params=dict(configuration), distributions=distributions, value=value if math.isfinite(value) else worst
+            )
+        )
     return study
 
 
@@ -159,18 +175,23 @@ def _seed(number: int) -> int:
 
 def _distributions(space: Space) -> dict[str, Any]:
     distributions = _optuna().distributions
-    return {name: distributions.CategoricalDistribution(list(values)) if not isinstance(values, Range)
-            else distributions.IntDistribution(values.low, values.high) if values.whole
-            else distributions.FloatDistribution(values.low, values.high, log=True)
-            for name, values in space.items()}
+    return {
+        name: distributions.CategoricalDistribution(list(values))
+        if not isinstance(values, Range)
+        else distributions.IntDistribution(values.low, values.high)
+        if values.whole
+        else distributions.FloatDistribution(values.low, values.high, log=True)
+        for name, values in space.items()
+    }
 
 
 def _optuna() -> Any:
     try:
         import optuna
     except ImportError:
-        raise UsageError("to search ranges needs the extra 'tune': pip install 'unseen[tune]'; values alone do not"
-                         ) from None
+        raise UsageError(
+            "to search ranges needs the extra 'tune': pip install 'unseen[tune]'; values alone do not"
+        ) from None
     return optuna
 
 

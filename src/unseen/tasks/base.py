@@ -198,9 +198,11 @@ class Task(Config):
 
     def record(self, examples: Examples, index: int) -> dict[str, Any]:
         """One example as JSON values."""
-        return {"inputs": {k: v[index].tolist() for k, v in examples.inputs.items()},
-                "target": examples.targets[index].tolist(),
-                "factors": {k: v[index].tolist() for k, v in examples.factors.items()}}
+        return {
+            "inputs": {k: v[index].tolist() for k, v in examples.inputs.items()},
+            "target": examples.targets[index].tolist(),
+            "factors": {k: v[index].tolist() for k, v in examples.factors.items()},
+        }
 
     def judge(self, path: Path, **companions: Path) -> Judgement:
         """Foreign examples in a file, compared with the plain solver; `companions` are the files that go with it."""

@@ -36,8 +36,12 @@ def of_modules(block: torch.nn.Module, gradients: dict[str, Tensor]) -> list[flo
     found = []
     for m in range(RULES):
         own = slice(m * units, (m + 1) * units)
-        parts = [gradients["first"][0][:, own], gradients["first_bias"][m], gradients["second"][own],
-                 gradients["second"][RULES * units + m]]
+        parts = [
+            gradients["first"][0][:, own],
+            gradients["first_bias"][m],
+            gradients["second"][own],
+            gradients["second"][RULES * units + m],
+        ]
         found.append(max(float(part.abs().max()) for part in parts))
     return found
 
@@ -81,7 +85,8 @@ def test_specialization_of_every_gating(kind: str) -> None:
         if stack.skeleton.local_gating:  # else the engine samples adaptation, which takes long
             measured = specialize.specialization(stack, made, ASKED)[0]
             assert {name: score.value for name, score in measured.items()} == pytest.approx(
-                {name: score.value for name, score in scores.items()})
+                {name: score.value for name, score in scores.items()}
+            )
         if gating == "truth":
             assert scores["alignment"].value == scores["collapse_avg"].value == scores["collapse_worst"].value == 0
             assert scores["adaptation"].value < 1e-6
@@ -105,5 +110,8 @@ def test_gating_is_called_local_where_it_is() -> None:
             stack = Stack([module])
             before, after = (
                 predictions(stack, type(one)(inputs, one.targets, one.factors), made.spec, [specialize.WEIGHTS])[
-                    specialize.WEIGHTS][0, :, 0] for inputs in (one.inputs, other))
+                    specialize.WEIGHTS
+                ][0, :, 0]
+                for inputs in (one.inputs, other)
+            )
             assert np.array_equal(before, after) == module.local_gating

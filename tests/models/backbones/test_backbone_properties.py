@@ -24,14 +24,24 @@ CLOSE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
 HOLES = {
     "once": Spec(
         (Stream("first", 5), Stream("second", 7, Grid(2, 3)), Stream("third", 4)),
-        (Field("a", "category", 6, "first"), Field("real", "mask", 1, "first"), Field("b", "real", 3, "second"),
-         Field("c", "bits", 4, "third"), Field("there", "mask", 1, "third"), Field("q", "real", 2)),
+        (
+            Field("a", "category", 6, "first"),
+            Field("real", "mask", 1, "first"),
+            Field("b", "real", 3, "second"),
+            Field("c", "bits", 4, "third"),
+            Field("there", "mask", 1, "third"),
+            Field("q", "real", 2),
+        ),
         Target("category", 4),
     ),
     "along": Spec(
         (Stream("other", 3), Stream("tokens", 6)),
-        (Field("a", "category", 5, "other"), Field("x", "real", 3, "tokens"), Field("real", "mask", 1, "tokens"),
-         Field("q", "category", 4)),
+        (
+            Field("a", "category", 5, "other"),
+            Field("x", "real", 3, "tokens"),
+            Field("real", "mask", 1, "tokens"),
+            Field("q", "category", 4),
+        ),
         Target("real", 2, "tokens"),
     ),
 }
@@ -76,8 +86,9 @@ def test_padding_is_as_if_it_were_not_there(case: Case, form: str, seed: int) ->
 
 
 @pytest.mark.parametrize("form", HOLES)
-@pytest.mark.parametrize("case", [c for c in CASES if c[0] in ("lstm", "gru", "rnn", "ndr")
-                                  or c[1].get("positions") == "none"], ids=named)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c[0] in ("lstm", "gru", "rnn", "ndr") or c[1].get("positions") == "none"], ids=named
+)
 @given(seed=st.integers(0, 1000))
 @seeds
 def test_without_positions_holes_close(case: Case, form: str, seed: int) -> None:
@@ -94,8 +105,12 @@ def test_without_positions_holes_close(case: Case, form: str, seed: int) -> None
 
 SET = Spec(
     (Stream("tokens", 7, "set"),),
-    (Field("x", "real", 3, "tokens"), Field("rule", "category", 4, "tokens"), Field("real", "mask", 1, "tokens"),
-     Field("q", "real", 2)),
+    (
+        Field("x", "real", 3, "tokens"),
+        Field("rule", "category", 4, "tokens"),
+        Field("real", "mask", 1, "tokens"),
+        Field("q", "real", 2),
+    ),
     Target("real", 2, "tokens"),
 )
 ANY_ORDER = [c for c in CASES if c[0] not in ("lstm", "gru", "rnn", "ndr") and not c[1].get("causal")]
@@ -116,8 +131,9 @@ def test_a_set_has_no_order(case: Case, seed: int) -> None:
     torch.testing.assert_close(once(other), once(inputs), **CLOSE)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c[1].get("positions", "sinusoidal") != "none"
-                                  and not c[1].get("causal")], ids=named)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c[1].get("positions", "sinusoidal") != "none" and not c[1].get("causal")], ids=named
+)
 def test_a_sequence_has_one(case: Case) -> None:
     """The counterpart: where there are positions, or the order tells, it makes a difference."""
     spec = Spec((Stream("tokens", 7),), SET.inputs, Target("real", 2))
@@ -137,8 +153,10 @@ CAUSAL = RECURRENT + [c for c in TRANSFORMERS if c[1].get("causal")]
 def test_no_token_knows_later_ones(case: Case, seed: int, cut: int) -> None:
     spec = SPECS["rules/rnn"]
     module = double(case, spec)
-    inputs, other = ({k: v.double() if v.is_floating_point() else v for k, v in random_inputs(spec, 2, s).items()}
-                     for s in (seed, seed + 1))
+    inputs, other = (
+        {k: v.double() if v.is_floating_point() else v for k, v in random_inputs(spec, 2, s).items()}
+        for s in (seed, seed + 1)
+    )
     mixed = {k: torch.cat([inputs[k][:, :cut], other[k][:, cut:]], 1) for k in inputs}
     torch.testing.assert_close(module(mixed)[:, :cut], module(inputs)[:, :cut], **CLOSE)
     assert not torch.allclose(module(mixed)[:, cut:], module(inputs)[:, cut:])
@@ -158,8 +176,10 @@ def test_examples_are_answered_one_by_one_and_nothing_is_drawn(case: Case, task:
     torch.testing.assert_close(module({k: v[[2, 0]] for k, v in inputs.items()}), prediction[[2, 0]], **CLOSE)
     counting = CountingTape()
     assert torch.equal(module(inputs, counting), prediction) and counting.used > 0
-    one, two = (torch.randint(-(2**15), 2**15, (counting.used,), generator=torch.Generator().manual_seed(s),
-                              dtype=torch.int16) for s in (0, 1))
+    one, two = (
+        torch.randint(-(2**15), 2**15, (counting.used,), generator=torch.Generator().manual_seed(s), dtype=torch.int16)
+        for s in (0, 1)
+    )
     dropped = [module(inputs, Tape(bits)) for bits in (one, one, two)]
     assert torch.equal(dropped[0], dropped[1]) and not torch.equal(dropped[0], dropped[2])
     assert torch.equal(torch.get_rng_state(), state)
@@ -207,13 +227,16 @@ def test_learned_places_are_as_many_as_asked_for() -> None:
     assert not list(set_has_none.embed.positions.parameters())
 
 
-@pytest.mark.parametrize(("name", "given_options", "said"), [
-    ("transformer", {"width": 10}, "does not split into 4 heads"),
-    ("universal-transformer", {"width": 12, "positions": "rotary"}, "even width, which rotary"),
-    ("perceiver", {"width": 10}, "does not split into 4 heads"),
-    ("ndr", {"width": 10}, "does not split into 4 heads"),
-    ("modular", {"width": 4, "modules": 17}, "16 hidden units can't be divided among 17 modules"),
-])
+@pytest.mark.parametrize(
+    ("name", "given_options", "said"),
+    [
+        ("transformer", {"width": 10}, "does not split into 4 heads"),
+        ("universal-transformer", {"width": 12, "positions": "rotary"}, "even width, which rotary"),
+        ("perceiver", {"width": 10}, "does not split into 4 heads"),
+        ("ndr", {"width": 10}, "does not split into 4 heads"),
+        ("modular", {"width": 4, "modules": 17}, "16 hidden units can't be divided among 17 modules"),
+    ],
+)
 def test_sizes_that_can_not_be_are_refused(name: str, given_options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         build(options(name, **given_options), SPECS["ctl"])

@@ -49,8 +49,12 @@ def recurrent(kind: str, layers: int) -> tuple[Stepwise, nn.Module, list[Tensor]
     ours, theirs = Stepwise(INPUTS, WIDTH, gates, step, layers).double(), library(layers).double()
     order = []
     for k, layer in enumerate(ours.layers):
-        names = {"weight_ih": layer.input_weight, "weight_hh": layer.state_weight, "bias_ih": layer.input_bias,
-                 "bias_hh": layer.state_bias}
+        names = {
+            "weight_ih": layer.input_weight,
+            "weight_hh": layer.state_weight,
+            "bias_ih": layer.input_bias,
+            "bias_hh": layer.state_bias,
+        }
         for name, value in names.items():
             parameter = getattr(theirs, f"{name}_l{k}")
             parameter.data = value.detach().clone().mT if value.dim() == 2 else value.detach().clone()
@@ -112,8 +116,9 @@ def with_read_out(mask: Tensor) -> Tensor:
 
 def test_the_universal_transformer_is_the_layer_of_ctl() -> None:
     """Post-norm and with relative positions, its layer is that of the CTL++ paper where this has no biases."""
-    ours = double(("universal-transformer", {"width": 16, "heads": 4, "layers": 3, "feedforward": 2, "norm": "post"}),
-                  CTL)
+    ours = double(
+        ("universal-transformer", {"width": 16, "heads": 4, "layers": 3, "feedforward": 2, "norm": "post"}), CTL
+    )
     theirs = build(options("ctl-transformer", width=16, heads=4, layers=3, feedforward=32), CTL, 1).double()
     block, paper = ours.encoder.blocks[0], theirs.encoder.blocks[0]
     for name, value in paper.state_dict().items():
@@ -208,8 +213,10 @@ def test_the_perceiver_agrees_with_a_plain_one() -> None:
     ours, plain = module(inputs), plain_perceiver(module, inputs)
     same([ours], [plain])
     g = numbers(*ours.shape, seed=1)
-    same(torch.autograd.grad(ours, list(module.parameters()), g),
-         torch.autograd.grad(plain, list(module.parameters()), g))
+    same(
+        torch.autograd.grad(ours, list(module.parameters()), g),
+        torch.autograd.grad(plain, list(module.parameters()), g),
+    )
 
 
 def plain_modules(block: ModularBlock, x: Tensor, symbol: Tensor, gating: str) -> Tensor:
@@ -258,14 +265,21 @@ def test_the_modular_one_agrees_with_a_plain_one(gating: str, modules: int | Non
     ours, plain = module(inputs), plain_modular(module, inputs, gating)
     same([ours], [plain])
     g = numbers(*ours.shape, seed=1)
-    same(torch.autograd.grad(ours, list(module.parameters()), g),
-         torch.autograd.grad(plain, list(module.parameters()), g))
+    same(
+        torch.autograd.grad(ours, list(module.parameters()), g),
+        torch.autograd.grad(plain, list(module.parameters()), g),
+    )
 
 
 def test_symbols() -> None:
     tokens = Stream("a", 3), Stream("b", 2)
-    fields = (Field("x", "real", 2, "a"), Field("m", "mask", 1, "b"), Field("c", "category", 5, "b"),
-              Field("d", "category", 9, "b"), Field("q", "category", 4))
+    fields = (
+        Field("x", "real", 2, "a"),
+        Field("m", "mask", 1, "b"),
+        Field("c", "category", 5, "b"),
+        Field("d", "category", 9, "b"),
+        Field("q", "category", 4),
+    )
     inputs = {"x": torch.zeros(2, 3, 2), "c": torch.tensor([[0, 4], [1, 2]]), "q": torch.tensor([3, 1])}
     found = Symbols(Spec(tokens, fields, Target("binary")), ["a", "b", None])
     symbols, main = found(inputs)

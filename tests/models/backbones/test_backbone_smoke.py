@@ -93,8 +93,11 @@ def test_every_task_preset_and_condition() -> None:
             seen.add(form)
             lengths |= {v.shape[1] for v in drawn.inputs.values() if v.ndim > 1}
             inputs = as_tensors(dict(drawn.inputs), made.spec)
-            shape = (*drawn.targets.shape, made.spec.target.width) if made.spec.target.kind == "category" else (
-                drawn.targets.shape)
+            shape = (
+                (*drawn.targets.shape, made.spec.target.width)
+                if made.spec.target.kind == "category"
+                else (drawn.targets.shape)
+            )
             for name in BACKBONES:
                 module = build(options(name, **SMALL[name]), made.spec, 0)
                 with torch.no_grad():

@@ -32,8 +32,11 @@ def test_no_other_width_comes_nearer(name: str, by: str) -> None:
         spec, to = SPECS[task], TARGETS[by]
         found = match(name, spec, by=by, to=to)
         unit = UNITS.get(name, 4)
-        others = {w: abs(measure(options(name, width=w), spec, by) - to)
-                  for w in (found.width - unit, found.width, found.width + unit) if w >= 2}
+        others = {
+            w: abs(measure(options(name, width=w), spec, by) - to)
+            for w in (found.width - unit, found.width, found.width + unit)
+            if w >= 2
+        }
         assert found.width % unit == 0 and min(others, key=lambda w: (others[w], w)) == found.width
         assert found.options() == {"name": name, "width": found.width, "matched": {"by": by, "to": to}}
 
@@ -102,11 +105,14 @@ def test_state_is_what_is_carried(case: Case, task: str, numbers: int) -> None:
     assert sum(part.numel() for part in carried) == numbers
 
 
-@pytest.mark.parametrize(("name", "given", "unit"), [
-    ("transformer", {"heads": 3, "positions": "rotary"}, 6),
-    ("universal-transformer", {"heads": 5}, 5),
-    ("modular", {"heads": 1, "modules": 30, "feedforward": 2}, 1),
-])
+@pytest.mark.parametrize(
+    ("name", "given", "unit"),
+    [
+        ("transformer", {"heads": 3, "positions": "rotary"}, 6),
+        ("universal-transformer", {"heads": 5}, 5),
+        ("modular", {"heads": 1, "modules": 30, "feedforward": 2}, 1),
+    ],
+)
 def test_widths_can_be_built(name: str, given: dict[str, Any], unit: int) -> None:
     spec = SPECS["ctl"]
     found = match(name, spec, by="parameters", to=20_000, **given)
@@ -130,15 +136,26 @@ def test_out_of_reach() -> None:
     assert match("transformer", spec, by="state", to=36).width == 4
 
 
-@pytest.mark.parametrize(("name", "given", "said"), [
-    ("ctl-ndr", {"by": "parameters", "to": 100}, "'ctl-ndr' has sizes of its own; those that can be matched are lstm"),
-    ("lstn", {"by": "parameters", "to": 100}, "unknown model 'lstn'"),
-    ("lstm", {"by": "size", "to": 100}, "matched.by = 'size'"),
-    ("lstm", {"by": "state", "to": 0}, "matched.to = 0"),
-    ("lstm", {"by": "state", "to": 100, "width": 4}, "the width of 'lstm' is what is looked for"),
-    ("lstm", {"by": "state", "to": 100, "depth": 4}, "unknown option 'depth'"),
-    ("transformer", {"by": "state", "to": 900, "positions": "learned", "places": 3}, "for 3 places: stream 'tokens'"),
-])
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        (
+            "ctl-ndr",
+            {"by": "parameters", "to": 100},
+            "'ctl-ndr' has sizes of its own; those that can be matched are lstm",
+        ),
+        ("lstn", {"by": "parameters", "to": 100}, "unknown model 'lstn'"),
+        ("lstm", {"by": "size", "to": 100}, "matched.by = 'size'"),
+        ("lstm", {"by": "state", "to": 0}, "matched.to = 0"),
+        ("lstm", {"by": "state", "to": 100, "width": 4}, "the width of 'lstm' is what is looked for"),
+        ("lstm", {"by": "state", "to": 100, "depth": 4}, "unknown option 'depth'"),
+        (
+            "transformer",
+            {"by": "state", "to": 900, "positions": "learned", "places": 3},
+            "for 3 places: stream 'tokens'",
+        ),
+    ],
+)
 def test_wrong_use(name: str, given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         match(name, SPECS["ctl"], **given)

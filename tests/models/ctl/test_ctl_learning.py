@@ -16,8 +16,22 @@ from unseen.models.layers.tape import Tape
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("ctl-bilstm", {"embedding": 16, "width": 16, "dropout": 0.0}),
     ("ctl-transformer", {"width": 16, "feedforward": 32, "layers": 3, "dropout": 0.0, "key_dropout": 0.0}),
-    *(("ctl-ndr", {"form": form, "width": 16, "feedforward": 32, "layers": 3, "extra_layers": 0,
-                   "dropout": 0.0, "key_dropout": 0.0, "gate_dropout": 0.0}) for form in ("ctl++", "original")),
+    *(
+        (
+            "ctl-ndr",
+            {
+                "form": form,
+                "width": 16,
+                "feedforward": 32,
+                "layers": 3,
+                "extra_layers": 0,
+                "dropout": 0.0,
+                "key_dropout": 0.0,
+                "gate_dropout": 0.0,
+            },
+        )
+        for form in ("ctl++", "original")
+    ),
 ]
 
 

@@ -60,8 +60,9 @@ def slow_layer(block: nn.Module, x: Tensor, mask: Tensor, tape: Tape, form: str)
     return (1 - gate) * x + gate * u
 
 
-def slow(module: nn.Module, given: dict[str, Tensor], layers: int, form: str, tape: Tape = NO_TAPE,
-         end: bool = False) -> Tensor:
+def slow(
+    module: nn.Module, given: dict[str, Tensor], layers: int, form: str, tape: Tape = NO_TAPE, end: bool = False
+) -> Tensor:
     x = module.embed.weight[given["token"]]
     for _ in range(layers):
         x = slow_layer(module.block, x, given["mask"], tape, form)
@@ -141,7 +142,9 @@ def test_traces() -> None:
     ours(given, counting)
     layers = ["encoder.0", "encoder.1", "encoder.2", "encoder"]
     assert counting.names == [f"{i}.{kept}" for i in layers for kept in ("attention", "gate")] + [
-        "encoder.state", "readout.state"]
+        "encoder.state",
+        "readout.state",
+    ]
     tape = Tape(wanted=counting.names)
     ours(given, tape)
     for name in layers:
@@ -162,8 +165,10 @@ def bounds(block: NDRBlock) -> dict[str, list[float]]:
     """The largest start of each head's keys and values."""
     width = block.attention.output.weight.shape[0]
     _, key, value = block.attention.input.weight.split(width, -1)
-    return {name: [part.abs().max().item() for part in weight.chunk(4, -1)]
-            for name, weight in (("key", key), ("value", value))}
+    return {
+        name: [part.abs().max().item() for part in weight.chunk(4, -1)]
+        for name, weight in (("key", key), ("value", value))
+    }
 
 
 def test_size_and_start_as_published() -> None:
@@ -179,8 +184,13 @@ def test_size_and_start_as_published() -> None:
     assert within(block.expand.weight, math.sqrt(2 * 6 / 768)) and within(block.contract.weight, (6 / 768) ** 0.5)
     assert within(block.gate_expand.weight, math.sqrt(2) * whole) and within(block.gate_contract.weight, whole)
     assert torch.equal(block.gate_contract.bias, torch.full((256,), -3.0))
-    for bias, inside in ((block.attention.input.bias, 256), (block.expand.bias, 256), (block.contract.bias, 512),
-                         (block.gate_expand.bias, 256), (module.answer.project.bias, 256)):
+    for bias, inside in (
+        (block.attention.input.bias, 256),
+        (block.expand.bias, 256),
+        (block.contract.bias, 512),
+        (block.gate_expand.bias, 256),
+        (module.answer.project.bias, 256),
+    ):
         assert 0.5 * inside**-0.5 < bias.abs().max() <= inside**-0.5
 
 

@@ -115,8 +115,13 @@ def test_traces() -> None:
     ours, given = model("ctl-transformer", **SMALL), inputs()
     counting = CountingTape(training=False)
     ours(given, counting)
-    assert counting.names == ["encoder.0.attention", "encoder.1.attention", "encoder.attention", "encoder.state",
-                              "readout.state"]
+    assert counting.names == [
+        "encoder.0.attention",
+        "encoder.1.attention",
+        "encoder.attention",
+        "encoder.state",
+        "readout.state",
+    ]
     tape = Tape(wanted=counting.names)
     ours(given, tape)
     for name in counting.names[:3]:

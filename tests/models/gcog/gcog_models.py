@@ -26,9 +26,13 @@ def spec(coding: str = "integer", masked: bool = True, cells: int = CELLS, longe
     fields: tuple[Field, ...] = {
         "integer": (Field("rule", "real", 8, "rule"), Field("stimulus", "real", 3, "stimulus")),
         "onehot": (Field("rule", "real", 84, "rule"), Field("stimulus", "real", 37, "stimulus")),
-        "embedding": (Field("rule_operator", "category", 11, "rule"), Field("rule_shape", "category", 27, "rule"),
-                      Field("rule_number", "real", 1, "rule"), Field("stimulus_color", "category", 12, "stimulus"),
-                      Field("stimulus_shape", "category", 28, "stimulus")),
+        "embedding": (
+            Field("rule_operator", "category", 11, "rule"),
+            Field("rule_shape", "category", 27, "rule"),
+            Field("rule_number", "real", 1, "rule"),
+            Field("stimulus_color", "category", 12, "stimulus"),
+            Field("stimulus_shape", "category", 28, "stimulus"),
+        ),
     }[coding]
     mask = (Field("rule_mask", "mask", 1, "rule"),) if masked else ()
     streams = (Stream("rule", longest), Stream("stimulus", cells + 1, Grid(3, cells // 3)))
@@ -52,8 +56,14 @@ def inputs(of: Spec, seed: int = 0) -> dict[str, Tensor]:
 
 def rows(of: Spec, given: dict[str, Tensor], stream: str) -> Tensor:
     """The fields of a stream side by side, categories as zeros and a one."""
-    return torch.cat([F.one_hot(given[f.name], f.width).double() if f.kind == "category" else given[f.name]
-                      for f in of.along(stream) if f.kind != "mask"], -1)
+    return torch.cat(
+        [
+            F.one_hot(given[f.name], f.width).double() if f.kind == "category" else given[f.name]
+            for f in of.along(stream)
+            if f.kind != "mask"
+        ],
+        -1,
+    )
 
 
 def model(name: str, of: Spec, **given: Any) -> nn.Module:
@@ -94,16 +104,22 @@ def _converted(mine: nn.Module, part: nn.Module) -> dict[str, Tensor]:
         assert isinstance(mine, Attention) and mine.table is not None
         pairs = zip(("query", "key", "value"), mine.weight.split(mine.sizes), mine.bias.chunk(3), strict=True)
         return {"table": mine.table.weight} | {
-            f"{name}.{key}": value for name, weight, bias in pairs
-            for key, value in (("weight", weight.mT), ("bias", bias))}
+            f"{name}.{key}": value
+            for name, weight, bias in pairs
+            for key, value in (("weight", weight.mT), ("bias", bias))
+        }
     if isinstance(part, nn.MultiheadAttention):
         assert isinstance(mine, Attention)
         parts = [weight.mT for weight in mine.weight.split(mine.sizes)]
         separate = dict(zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), parts, strict=True))
         fused = {"in_proj_weight": torch.cat(parts)} if part._qkv_same_embed_dim else separate
         return {**fused, "in_proj_bias": mine.bias}
-    return {"weight_ih_l0": mine.input_weight.mT, "weight_hh_l0": mine.state_weight.mT,
-            "bias_ih_l0": mine.input_bias, "bias_hh_l0": mine.state_bias}
+    return {
+        "weight_ih_l0": mine.input_weight.mT,
+        "weight_hh_l0": mine.state_weight.mT,
+        "bias_ih_l0": mine.input_bias,
+        "bias_hh_l0": mine.state_bias,
+    }
 
 
 def reference(ours: nn.Module, theirs: nn.Module, of: Spec, given: dict[str, Tensor], masked: bool = True) -> Tensor:
@@ -112,8 +128,12 @@ def reference(ours: nn.Module, theirs: nn.Module, of: Spec, given: dict[str, Ten
     rule, stimulus = rows(of, given, "rule"), rows(of, given, "stimulus")
     if not masked:
         return functional_call(theirs, own, (rule, stimulus))
-    return torch.cat([functional_call(theirs, own, (rule[i : i + 1, :length], stimulus[i : i + 1]))
-                      for i, length in enumerate(RULES)])
+    return torch.cat(
+        [
+            functional_call(theirs, own, (rule[i : i + 1, :length], stimulus[i : i + 1]))
+            for i, length in enumerate(RULES)
+        ]
+    )
 
 
 def agree(ours: nn.Module, prediction: Tensor, expected: Tensor) -> None:

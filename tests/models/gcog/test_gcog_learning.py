@@ -16,8 +16,10 @@ from unseen.models.layers.tape import Tape
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("gcog-rnn", {"width": 16}),
     ("gcog-gru", {"width": 16}),
-    *((name, {"width": 16, "hidden": 16})
-      for name in ("gcog-single-stream", "gcog-dual-stream", "gcog-cross-attention", "gcog-perceiver")),
+    *(
+        (name, {"width": 16, "hidden": 16})
+        for name in ("gcog-single-stream", "gcog-dual-stream", "gcog-cross-attention", "gcog-perceiver")
+    ),
     ("gcog-perceiver", {"width": 16, "hidden": 16, "latents": "learned"}),
     ("gcog-bert", {"width": 16, "hidden": 16, "layers": 2, "heads": 2}),
 ]

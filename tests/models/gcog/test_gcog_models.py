@@ -20,24 +20,43 @@ JOINT = {"places": 100 + CELLS + 1}
 
 Plain = Callable[..., nn.Module]
 CASES: list[tuple[str, dict[str, Any], Plain, dict[str, Any]]] = [
-    *((name, switches, maker, {**more, **as_plain})
-      for name, maker, more in (("gcog-single-stream", plain.PlainSingleStream, JOINT),
-                                ("gcog-dual-stream", plain.PlainDualStream, {}),
-                                ("gcog-cross-attention", plain.PlainCrossAttention, {}),
-                                ("gcog-perceiver", plain.PlainPerceiver, {}))
-      for switches, as_plain in (({}, {}), (RELATIVE, {"relative": True}),
-                                 (BOTH_WAYS, {"relative": True, "causal": False}))),
+    *(
+        (name, switches, maker, {**more, **as_plain})
+        for name, maker, more in (
+            ("gcog-single-stream", plain.PlainSingleStream, JOINT),
+            ("gcog-dual-stream", plain.PlainDualStream, {}),
+            ("gcog-cross-attention", plain.PlainCrossAttention, {}),
+            ("gcog-perceiver", plain.PlainPerceiver, {}),
+        )
+        for switches, as_plain in (
+            ({}, {}),
+            (RELATIVE, {"relative": True}),
+            (BOTH_WAYS, {"relative": True, "causal": False}),
+        )
+    ),
     ("gcog-single-stream", {"stim_position": "fixed"}, plain.PlainSingleStream, {"start": 100}),
     ("gcog-perceiver", {"latents": "learned"}, plain.PlainPerceiver, {"learned": True}),
     ("gcog-perceiver", {"latents": "learned", **RELATIVE}, plain.PlainPerceiver, {"learned": True, "relative": True}),
     ("gcog-perceiver", {"hidden": 8}, plain.PlainPerceiver, {"hidden": 8}),
-    *(("gcog-bert", {"layers": layers, "heads": heads, **switches}, plain.PlainBert,
-       {"layers": layers, "heads": heads, **JOINT, **as_plain})
-      for layers, heads, switches, as_plain in (
-          (1, 1, {}, {}), (1, 4, {}, {}), (2, 4, {}, {}), (3, 1, {}, {}), (2, 4, {"causal": False}, {"causal": False}),
-          (1, 4, ABSOLUTE, {"relative": False}), (2, 4, ABSOLUTE, {"relative": False}),
-          (3, 1, ABSOLUTE, {"relative": False}),
-          (2, 2, {**ABSOLUTE, "stim_position": "fixed"}, {"relative": False, "start": 100}))),
+    *(
+        (
+            "gcog-bert",
+            {"layers": layers, "heads": heads, **switches},
+            plain.PlainBert,
+            {"layers": layers, "heads": heads, **JOINT, **as_plain},
+        )
+        for layers, heads, switches, as_plain in (
+            (1, 1, {}, {}),
+            (1, 4, {}, {}),
+            (2, 4, {}, {}),
+            (3, 1, {}, {}),
+            (2, 4, {"causal": False}, {"causal": False}),
+            (1, 4, ABSOLUTE, {"relative": False}),
+            (2, 4, ABSOLUTE, {"relative": False}),
+            (3, 1, ABSOLUTE, {"relative": False}),
+            (2, 2, {**ABSOLUTE, "stim_position": "fixed"}, {"relative": False, "start": 100}),
+        )
+    ),
 ]
 RECURRENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("gcog-rnn", {}, {}),
@@ -76,8 +95,12 @@ def test_recurrent_networks(name: str, given: dict[str, Any], as_plain: dict[str
 @pytest.mark.parametrize("name", ["gcog-single-stream", "gcog-cross-attention", "gcog-perceiver", "gcog-bert"])
 def test_without_a_mask_padding_is_looked_at_and_the_last_row_read(name: str, masked: bool) -> None:
     of = spec(masked=masked)
-    makers: dict[str, Plain] = {"gcog-single-stream": plain.PlainSingleStream, "gcog-perceiver": plain.PlainPerceiver,
-                                "gcog-cross-attention": plain.PlainCrossAttention, "gcog-bert": plain.PlainBert}
+    makers: dict[str, Plain] = {
+        "gcog-single-stream": plain.PlainSingleStream,
+        "gcog-perceiver": plain.PlainPerceiver,
+        "gcog-cross-attention": plain.PlainCrossAttention,
+        "gcog-bert": plain.PlainBert,
+    }
     more = {"layers": 2, "heads": 2} if name == "gcog-bert" else {}
     ours = model(name, of, **SMALL, **more, **({"pad_mask": False} if masked else {}))
     theirs = makers[name](**SMALL, **more, **(JOINT if name == "gcog-bert" else {}))
@@ -102,18 +125,24 @@ class Dropped(nn.Module):
         return self.tape.dropout(x, 0.3)
 
 
-@pytest.mark.parametrize(("name", "maker", "given"), [
-    ("gcog-single-stream", plain.PlainSingleStream, {}),
-    ("gcog-perceiver", plain.PlainPerceiver, {}),
-    ("gcog-bert", plain.PlainBert, {"layers": 2, "heads": 2})], ids=named)
+@pytest.mark.parametrize(
+    ("name", "maker", "given"),
+    [
+        ("gcog-single-stream", plain.PlainSingleStream, {}),
+        ("gcog-perceiver", plain.PlainPerceiver, {}),
+        ("gcog-bert", plain.PlainBert, {"layers": 2, "heads": 2}),
+    ],
+    ids=named,
+)
 def test_position_dropout_falls_on_the_sum_of_token_and_code(name: str, maker: Plain, given: dict[str, Any]) -> None:
     of = spec(masked=False)
     examples, absolute = inputs(of), {"relative": False} if name == "gcog-bert" else {}
     ours = model(name, of, **SMALL, **given, pos_dropout=0.3, positions="absolute")
     counting = CountingTape()
     ours(examples, counting)
-    bits = torch.randint(-(2**15), 2**15, (counting.used,), dtype=torch.int16,
-                         generator=torch.Generator().manual_seed(3))
+    bits = torch.randint(
+        -(2**15), 2**15, (counting.used,), dtype=torch.int16, generator=torch.Generator().manual_seed(3)
+    )
     tape, theirs = Tape(bits), maker(**SMALL, **given, **absolute)
     for part in theirs.modules():
         if isinstance(part, plain.PlainBlock):
@@ -128,10 +157,17 @@ def test_a_norm_at_each_step_is_fed_back(name: str, activation: str | None) -> N
     of = spec()
     examples, switches = inputs(of), {} if activation is None else {"activation": activation}
     ours = model(name, of, width=9, norm_each_step=True, **switches)
-    cell = (nn.GRUCell(8 + 3 * (CELLS + 1), 9) if activation is None else
-            nn.RNNCell(8 + 3 * (CELLS + 1), 9, nonlinearity=activation)).double()
-    own = {"weight_ih": ours.input_weight.mT, "weight_hh": ours.state_weight.mT, "bias_ih": ours.input_bias,
-           "bias_hh": ours.state_bias}
+    cell = (
+        nn.GRUCell(8 + 3 * (CELLS + 1), 9)
+        if activation is None
+        else nn.RNNCell(8 + 3 * (CELLS + 1), 9, nonlinearity=activation)
+    ).double()
+    own = {
+        "weight_ih": ours.input_weight.mT,
+        "weight_hh": ours.state_weight.mT,
+        "bias_ih": ours.input_bias,
+        "bias_hh": ours.state_bias,
+    }
     states = []
     for example in range(5):
         state, stimulus = torch.zeros(1, 9, dtype=torch.float64), examples["stimulus"][example].flatten()

@@ -36,12 +36,20 @@ SIZES: list[tuple[str, dict[str, Any], int]] = [
     ("Perceiver", {"hidden": 256}, 1_818_762),
     ("Perceiver", {"latents": "learned"}, 4_284_298 + 10 * 512),
     ("SSTfmr", {"positions": "relative", "causal": False}, 1_638_026 + 200 * 256),
-    *(("gcog-bert", {"layers": layers, "heads": 4, "positions": "absolute"}, count)
-      for layers, count in ((1, 828_298), (2, 1_618_058), (3, 2_407_818), (4, 3_197_578))),
-    *(("gcog-bert", {"layers": layers, "heads": heads}, count)
-      for layers, counts in ((1, (813_962, 775_370, 768_938)), (2, (1_589_386, 1_512_202, 1_499_338)),
-                             (3, (2_364_810, 2_249_034, 2_229_738)), (4, (3_140_234, 2_985_866, 2_960_138)))
-      for heads, count in zip((1, 4, 8), counts, strict=True)),
+    *(
+        ("gcog-bert", {"layers": layers, "heads": 4, "positions": "absolute"}, count)
+        for layers, count in ((1, 828_298), (2, 1_618_058), (3, 2_407_818), (4, 3_197_578))
+    ),
+    *(
+        ("gcog-bert", {"layers": layers, "heads": heads}, count)
+        for layers, counts in (
+            (1, (813_962, 775_370, 768_938)),
+            (2, (1_589_386, 1_512_202, 1_499_338)),
+            (3, (2_364_810, 2_249_034, 2_229_738)),
+            (4, (3_140_234, 2_985_866, 2_960_138)),
+        )
+        for heads, count in zip((1, 4, 8), counts, strict=True)
+    ),
 ]
 
 
@@ -51,8 +59,14 @@ def test_as_many_parameters_as_published(name: str, given: dict[str, Any], count
 
 
 def test_the_paper_s_names_are_other_names_of_the_same_models() -> None:
-    names = {"RNN": "gcog-rnn", "GRU": "gcog-gru", "SSTfmr": "gcog-single-stream", "DSTfmr": "gcog-dual-stream",
-             "CrossAttn": "gcog-cross-attention", "Perceiver": "gcog-perceiver"}
+    names = {
+        "RNN": "gcog-rnn",
+        "GRU": "gcog-gru",
+        "SSTfmr": "gcog-single-stream",
+        "DSTfmr": "gcog-dual-stream",
+        "CrossAttn": "gcog-cross-attention",
+        "Perceiver": "gcog-perceiver",
+    }
     for theirs, ours in names.items():
         assert options(theirs) == options(ours) and options(theirs).options() == {"name": ours}
         assert theirs in MODELS and theirs not in [entry.name for entry in MODELS]
@@ -94,8 +108,15 @@ def test_starts_as_published() -> None:
     assert latents.shape == (10, 512) and latents.std().item() == pytest.approx(0.02, rel=0.05)
 
 
-NAMES = ["gcog-rnn", "gcog-gru", "gcog-single-stream", "gcog-dual-stream", "gcog-cross-attention", "gcog-perceiver",
-         "gcog-bert"]
+NAMES = [
+    "gcog-rnn",
+    "gcog-gru",
+    "gcog-single-stream",
+    "gcog-dual-stream",
+    "gcog-cross-attention",
+    "gcog-perceiver",
+    "gcog-bert",
+]
 
 
 @pytest.mark.parametrize("coding", ["integer", "onehot", "embedding"])
@@ -110,8 +131,10 @@ def test_an_answer_does_not_depend_on_the_rest_of_the_batch(name: str, coding: s
     with torch.no_grad():
         together = module(given)
         for i, length in enumerate(lengths):
-            alone = {f.name: given[f.name][i : i + 1, :length] if f.along == "rule" else given[f.name][i : i + 1]
-                     for f in made.spec.inputs}
+            alone = {
+                f.name: given[f.name][i : i + 1, :length] if f.along == "rule" else given[f.name][i : i + 1]
+                for f in made.spec.inputs
+            }
             torch.testing.assert_close(module(alone)[0], together[i], rtol=0, atol=1e-12)
 
 
@@ -130,13 +153,27 @@ def test_longer_questions_and_the_released_task(name: str) -> None:
 TRACES: dict[str, dict[str, tuple[int, ...]]] = {
     "gcog-rnn": {"encoder.state": (5, 5, 10)},
     "gcog-single-stream": {"encoder.attention": (5, 1, 1, 18), "encoder.state": (5, 8)},
-    "gcog-dual-stream": {"rule.attention": (5, 1, 1, 5), "rule.state": (5, 8), "stimulus.attention": (5, 1, 1, 13),
-                         "stimulus.state": (5, 8)},
-    "gcog-cross-attention": {"rule.attention": (5, 1, 1, 5), "rule.state": (5, 8), "stimulus.attention": (5, 1, 13, 13),
-                             "stimulus.state": (5, 13, 8), "cross.attention": (5, 1, 1, 13)},
-    "gcog-perceiver": {"rule.attention": (5, 1, 5, 5), "rule.state": (5, 5, 8), "stimulus.attention": (5, 1, 13, 13),
-                       "stimulus.state": (5, 13, 8), "cross.rule.attention": (5, 1, 1, 5),
-                       "cross.stimulus.attention": (5, 1, 1, 13)},
+    "gcog-dual-stream": {
+        "rule.attention": (5, 1, 1, 5),
+        "rule.state": (5, 8),
+        "stimulus.attention": (5, 1, 1, 13),
+        "stimulus.state": (5, 8),
+    },
+    "gcog-cross-attention": {
+        "rule.attention": (5, 1, 1, 5),
+        "rule.state": (5, 8),
+        "stimulus.attention": (5, 1, 13, 13),
+        "stimulus.state": (5, 13, 8),
+        "cross.attention": (5, 1, 1, 13),
+    },
+    "gcog-perceiver": {
+        "rule.attention": (5, 1, 5, 5),
+        "rule.state": (5, 5, 8),
+        "stimulus.attention": (5, 1, 13, 13),
+        "stimulus.state": (5, 13, 8),
+        "cross.rule.attention": (5, 1, 1, 5),
+        "cross.stimulus.attention": (5, 1, 1, 13),
+    },
     "gcog-bert": {"encoder.0.attention": (5, 2, 18, 18), "encoder.attention": (5, 2, 1, 18)},
 }
 
@@ -160,12 +197,16 @@ def test_traces(name: str) -> None:
                 assert not weights.transpose(1, 3)[~inputs(of)["rule_mask"]].any(), "padding is not looked at"
 
 
-@pytest.mark.parametrize(("name", "given", "words"), [
-    ("gcog-single-stream", {"causal": False}, "causal=false belongs to positions=relative"),
-    ("gcog-single-stream", {"positions": "relative", "stim_position": "fixed"}, "belong to positions=absolute"),
-    ("gcog-bert", {"pos_dropout": 0.1}, "belong to positions=absolute"),
-    ("gcog-dual-stream", {"latents": "learned"}, "unknown option 'latents'"),
-    ("gcog-gru", {"activation": "tanh"}, "unknown option 'activation'")])
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("gcog-single-stream", {"causal": False}, "causal=false belongs to positions=relative"),
+        ("gcog-single-stream", {"positions": "relative", "stim_position": "fixed"}, "belong to positions=absolute"),
+        ("gcog-bert", {"pos_dropout": 0.1}, "belong to positions=absolute"),
+        ("gcog-dual-stream", {"latents": "learned"}, "unknown option 'latents'"),
+        ("gcog-gru", {"activation": "tanh"}, "unknown option 'activation'"),
+    ],
+)
 def test_switches_that_do_not_go_together(name: str, given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         options(name, **given)

@@ -17,10 +17,12 @@ MODELS: list[tuple[str, dict[str, Any]]] = [
     ("gcog-rnn", {"width": 19}),
     ("gcog-rnn", {"width": 20, "activation": "tanh", "norm_each_step": True}),
     ("gcog-gru", {"width": 19}),
-    *((name, {**SMALL, **given})
-      for name in ("gcog-single-stream", "gcog-dual-stream", "gcog-cross-attention", "gcog-perceiver")
-      for given in ({}, RELATIVE, {"pos_dropout": 0.1})
-      if not (name == "gcog-dual-stream" and given)),
+    *(
+        (name, {**SMALL, **given})
+        for name in ("gcog-single-stream", "gcog-dual-stream", "gcog-cross-attention", "gcog-perceiver")
+        for given in ({}, RELATIVE, {"pos_dropout": 0.1})
+        if not (name == "gcog-dual-stream" and given)
+    ),
     ("gcog-single-stream", {"width": 13, "hidden": 9, "stim_position": "fixed"}),
     ("gcog-perceiver", {**SMALL, **RELATIVE, "latents": "learned", "causal": False}),
     ("gcog-bert", {**SMALL, "layers": 1, "heads": 1}),
@@ -49,8 +51,17 @@ def test_predictions_and_gradients_of_one_step(model: tuple[str, dict[str, Any]]
 
 
 LARGE: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name in ("gcog-rnn", "gcog-gru", "gcog-single-stream", "gcog-dual-stream", "gcog-cross-attention",
-                              "gcog-perceiver")),
+    *(
+        (name, {})
+        for name in (
+            "gcog-rnn",
+            "gcog-gru",
+            "gcog-single-stream",
+            "gcog-dual-stream",
+            "gcog-cross-attention",
+            "gcog-perceiver",
+        )
+    ),
     ("gcog-bert", {"layers": 1, "heads": 4, "positions": "absolute"}),
     ("gcog-bert", {"layers": 2}),
 ]

@@ -26,8 +26,12 @@ ALL: list[tuple[str, dict[str, Any]]] = [
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *(("rules-rnn", {"gating": gating, "cell": "elman"}) for gating in GATINGS),
     *(("rules-rnn", {"gating": gating, "bias": True}) for gating in GATINGS[1:]),
-    *((model, {"gating": gating, "modules": count}) for model in ("rules-mlp", "rules-mha", "rules-rnn")
-      for gating in GATINGS[1:] for count in (1, 2, 7)),
+    *(
+        (model, {"gating": gating, "modules": count})
+        for model in ("rules-mlp", "rules-mha", "rules-rnn")
+        for gating in GATINGS[1:]
+        for count in (1, 2, 7)
+    ),
     *(("rules-mlp", {"gating": gating, "modules": 32}) for gating in GATINGS[1:]),  # of one hidden unit each
     ("rules-mlp", {"gating": "truth", "modules": 3, "partition": (2, 0, 2, 1)}),
     ("rules-rnn", {"gating": "truth", "modules": 3, "partition": (2, 0, 2, 1)}),
@@ -36,8 +40,11 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("rules-mha", {"gating": "operation", "gate_hidden": 5}),
     ("rules-mha", {"heads": 3}),
     ("rules-mha", {"heads": 1, "gating": "none"}),
-    *((model, {"match": "exact", "gating": gating}) for model in ("rules-mlp", "rules-mha", "rules-rnn")
-      for gating in GATINGS[1:]),
+    *(
+        (model, {"match": "exact", "gating": gating})
+        for model in ("rules-mlp", "rules-mha", "rules-rnn")
+        for gating in GATINGS[1:]
+    ),
 ]
 
 

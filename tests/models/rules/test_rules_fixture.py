@@ -39,8 +39,12 @@ def mixture(weights: Weights, theirs: tuple[str, str], shared: bool) -> Weights:
 
 def ends(weights: Weights) -> Weights:
     """The decoder, and the encoder of tokens where there is one."""
-    pairs = {"encoder.0": "encoder.hidden", "encoder.2": "encoder.output", "decoder.0": "decoder.hidden",
-             "decoder.2": "decoder.answer"}
+    pairs = {
+        "encoder.0": "encoder.hidden",
+        "encoder.2": "encoder.output",
+        "decoder.0": "decoder.hidden",
+        "decoder.2": "decoder.answer",
+    }
     found = (linear(weights, theirs, ours) for theirs, ours in pairs.items() if f"{theirs}.weight" in weights)
     return {name: value for layer in found for name, value in layer.items()}
 
@@ -69,15 +73,20 @@ def monolithic_rnn(weights: Weights, rules: int) -> Weights:
         parts = weights[f"rnn.{name}"].unflatten(0, (4, -1))[[0, 1, 3, 2]]
         return parts.movedim(-1, 0)[:, :, None] if parts.dim() == 3 else parts[:, None]
 
-    return {"input_weight": gates("weight_ih"), "state_weight": gates("weight_hh"),
-            "bias": torch.stack([gates("bias_ih"), gates("bias_hh")]),
-            **ends(weights)}
+    return {
+        "input_weight": gates("weight_ih"),
+        "state_weight": gates("weight_hh"),
+        "bias": torch.stack([gates("bias_ih"), gates("bias_hh")]),
+        **ends(weights),
+    }
 
 
 def modular_rnn(weights: Weights, rules: int) -> Weights:
     """Their rows are in the order module, gate, unit; scores read all gates of the input, then all of the state."""
-    by_name = {ours: weights[f"rnn.{theirs}.weight"].unflatten(0, (rules, 4, -1)).permute(3, 1, 0, 2)
-               for ours, theirs in (("input_weight", "i2h"), ("state_weight", "h2h"))}
+    by_name = {
+        ours: weights[f"rnn.{theirs}.weight"].unflatten(0, (rules, 4, -1)).permute(3, 1, 0, 2)
+        for ours, theirs in (("input_weight", "i2h"), ("state_weight", "h2h"))
+    }
     score = weights["rnn.scorer.1.w"][..., 0].unflatten(1, (2, 4, -1)).permute(1, 2, 0, 3)
     return {**by_name, "score": score, **ends(weights)}
 
@@ -112,4 +121,5 @@ def test_published_small_models(case: dict[str, Any]) -> None:
     torch.testing.assert_close(module(read, tape)[..., 0], torch.tensor(case["reference_output"]), rtol=1e-5, atol=1e-6)
     if case["reference_scores"] is not None:
         torch.testing.assert_close(
-            tape.kept["gating.weights"], torch.tensor(case["reference_scores"]), rtol=1e-5, atol=1e-6)
+            tape.kept["gating.weights"], torch.tensor(case["reference_scores"]), rtol=1e-5, atol=1e-6
+        )

@@ -40,23 +40,53 @@ def bounds(name: str, gating: str, module: nn.Module, rules: int) -> dict[str, f
     sizes = module.sizes
     e, inner = sizes.width, sizes.inner
     if name == "rules-mlp":
-        fan_in = {"number.0": 1, "number.2": e, "rule.first": rules, "rule.second": e, "scorer": e,
-                  "decoder.hidden": sizes.core, "decoder.answer": e, "core.first": 3 * e, "core.second": inner,
-                  "core.score": inner}
+        fan_in = {
+            "number.0": 1,
+            "number.2": e,
+            "rule.first": rules,
+            "rule.second": e,
+            "scorer": e,
+            "decoder.hidden": sizes.core,
+            "decoder.answer": e,
+            "core.first": 3 * e,
+            "core.second": inner,
+            "core.score": inner,
+        }
     else:
         features = sizes.inputs + rules
-        fan_in = {"encoder.hidden": features, "encoder.output": e, "project": e, "decoder.hidden": e,
-                  "decoder.answer": e}
+        fan_in = {
+            "encoder.hidden": features,
+            "encoder.output": e,
+            "project": e,
+            "decoder.hidden": e,
+            "decoder.answer": e,
+        }
     if name == "rules-mha":
-        fan_in |= {"core.first": (sizes.heads + 1) * sizes.head, "core.second": inner, "core.score": inner,
-                   "scorer.first": rules, "scorer.second": sizes.head}
+        fan_in |= {
+            "core.first": (sizes.heads + 1) * sizes.head,
+            "core.second": inner,
+            "core.score": inner,
+            "scorer.first": rules,
+            "scorer.second": sizes.head,
+        }
     if name == "rules-rnn":
-        fan_in |= {"input_weight": inner if gating == "none" else e, "state_weight": inner, "bias": inner,
-                   "score": 8 * inner, "decoder.hidden": inner, "decoder.answer": inner,
-                   "scorer.first": rules, "scorer.second": inner}
-    return {parameter: next(fan_in[prefix] for prefix in sorted(fan_in, key=len, reverse=True)
-                            if parameter.startswith(prefix)) ** -0.5
-            for parameter, _ in module.named_parameters()}
+        fan_in |= {
+            "input_weight": inner if gating == "none" else e,
+            "state_weight": inner,
+            "bias": inner,
+            "score": 8 * inner,
+            "decoder.hidden": inner,
+            "decoder.answer": inner,
+            "scorer.first": rules,
+            "scorer.second": inner,
+        }
+    return {
+        parameter: next(
+            fan_in[prefix] for prefix in sorted(fan_in, key=len, reverse=True) if parameter.startswith(prefix)
+        )
+        ** -0.5
+        for parameter, _ in module.named_parameters()
+    }
 
 
 @pytest.mark.parametrize("case", ALL, ids=named)
@@ -93,8 +123,11 @@ def test_weights_are_probabilities_and_as_the_gating_says(name: str, gating: str
 def test_truth_with_other_numbers_of_modules(name: str) -> None:
     inputs = drawn(name, 5)
     rule = inputs["rule"]
-    for given, expected in (({"modules": 2}, rule % 2), ({"modules": 8}, rule),
-                            ({"modules": 3, "partition": (2, 2, 0, 1, 0)}, torch.tensor([2, 2, 0, 1, 0])[rule])):
+    for given, expected in (
+        ({"modules": 2}, rule % 2),
+        ({"modules": 8}, rule),
+        ({"modules": 3, "partition": (2, 2, 0, 1, 0)}, torch.tensor([2, 2, 0, 1, 0])[rule]),
+    ):
         assert torch.equal(traced(made(name, 5, gating="truth", **given), inputs).argmax(-1), expected)
 
 
@@ -243,8 +276,10 @@ def test_second_derivatives_are_refused(name: str) -> None:
 
 def test_a_whole_state_is_as_wide_as_without_gating() -> None:
     """C5: matched by parameters, the state that modules share shrinks with their number."""
-    widths = {state: [RNNSizes(gating="truth", rules=rules, width=32, state=state).inner for rules in (2, 32)]
-              for state in ("matched", "whole")}
+    widths = {
+        state: [RNNSizes(gating="truth", rules=rules, width=32, state=state).inner for rules in (2, 32)]
+        for state in ("matched", "whole")
+    }
     assert widths == {"matched": [91, 15], "whole": [128, 128]}
     with pytest.raises(UsageError, match="leave out match, or state"):
         options("rules-rnn", state="whole", match="exact")

@@ -35,8 +35,9 @@ def compared(case: tuple[str, dict[str, Any]], rules: int, length: int, dtype: t
         torch.testing.assert_close(tape.kept["gating.weights"], weights, **tight)
     direction = torch.randn(ours.shape, dtype=dtype, generator=torch.Generator().manual_seed(5)) / ours.numel()
     parameters = dict(module.named_parameters())
-    pair = (torch.autograd.grad(out, list(parameters.values()), direction, materialize_grads=True)
-            for out in (ours, naive))
+    pair = (
+        torch.autograd.grad(out, list(parameters.values()), direction, materialize_grads=True) for out in (ours, naive)
+    )
     for parameter, a, b in zip(parameters, *pair, strict=True):
         torch.testing.assert_close(a, b, **tight, msg=lambda text, p=parameter: f"{p}: {text}")
 

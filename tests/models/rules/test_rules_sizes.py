@@ -80,8 +80,13 @@ def test_every_variant_is_as_large_as_its_sizes_say(case: tuple[str, dict[str, A
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
-@given(st.sampled_from(sorted(ARCHITECTURES)), st.sampled_from(GATINGS[1:]), st.integers(1, 32), st.integers(1, 64),
-       st.sampled_from((16, 32, 100)))
+@given(
+    st.sampled_from(sorted(ARCHITECTURES)),
+    st.sampled_from(GATINGS[1:]),
+    st.integers(1, 32),
+    st.integers(1, 64),
+    st.sampled_from((16, 32, 100)),
+)
 def test_exact_matching_is_nearest(architecture: str, gating: Any, rules: int, modules: int, width: int) -> None:
     given = {"gating": gating, "rules": rules, "width": width, "inputs": 4 * rules, "given_modules": modules}
     made = ARCHITECTURES[architecture]

@@ -37,8 +37,9 @@ SHAPES = ((1, 5, 8), (4, 1, 8), (13, 3, 7), (32, 2, 16))
 TRAPS = [(case, 4, 7, 8) for case in VARIANTS] + [(case, *shape) for case in ALL for shape in SHAPES]
 
 
-@pytest.mark.parametrize(("case", "rules", "batch", "width"), TRAPS,
-                         ids=lambda v: named(v) if isinstance(v, tuple) else str(v))
+@pytest.mark.parametrize(
+    ("case", "rules", "batch", "width"), TRAPS, ids=lambda v: named(v) if isinstance(v, tuple) else str(v)
+)
 def test_odd_shapes(case: Case, rules: int, batch: int, width: int) -> None:
     """One rule, one module, one example, one hidden unit: where a member alone would round differently."""
     name, given = case

@@ -29,8 +29,11 @@ def published(name: str) -> dict[str, Any]:
     """A published world as a file without a graph has it: symbols, functions, groups, symbol sets."""
     given = PUBLISHED[name]
     names = given["function_names"]
-    world = {"symbols": given["n_symbols"], "functions": dict(zip(names, given["functions"], strict=True)),
-             "groups": {group: [names[f] for f in members] for group, members in given["groups"].items()}}
+    world = {
+        "symbols": given["n_symbols"],
+        "functions": dict(zip(names, given["functions"], strict=True)),
+        "groups": {group: [names[f] for f in members] for group, members in given["groups"].items()},
+    }
     if "overlap_symbol_sets" in given:
         sets: dict[str, dict[str, list[int]]] = {"a": {}, "b": {}}
         for row in given["overlap_symbol_sets"]:

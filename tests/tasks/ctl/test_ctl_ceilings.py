@@ -25,8 +25,10 @@ def counted(examples: Examples, weight: np.ndarray, symbols: int, functions: int
     columns, places = [], []
     for place in range(1, tokens.shape[1]):
         here = tokens[:, place]
-        token = [np.array([weight[(here == v) & (answers == t)].sum() for t in range(symbols)])
-                 for v in range(symbols + functions)]
+        token = [
+            np.array([weight[(here == v) & (answers == t)].sum() for t in range(symbols)])
+            for v in range(symbols + functions)
+        ]
         columns += token
         places.append(sum(part.max() for part in token) + (total - sum(token)).max())
     for v in range(symbols + functions):
@@ -62,13 +64,24 @@ def test_even_languages_have_nothing_above_chance_for_the_majority() -> None:
     assert uneven["majority"] > 0.14
 
 
-@pytest.mark.parametrize(("name", "options"), [
-    ("ctl/A", {}), ("ctl/A", {"bijective": False}), ("ctl/S", {"functions": 12, "bridge": 4, "max_length": 6}),
-    ("ctl/S", {"functions": 12, "bridge": 4, "max_length": 6, "preset": "released"}),
-    ("ctl/lengths", {"generator": "dubois"})], ids=str)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("ctl/A", {}),
+        ("ctl/A", {"bijective": False}),
+        ("ctl/S", {"functions": 12, "bridge": 4, "max_length": 6}),
+        ("ctl/S", {"functions": 12, "bridge": 4, "max_length": 6, "preset": "released"}),
+        ("ctl/lengths", {"generator": "dubois"}),
+    ],
+    ids=str,
+)
 def test_verify_passes(name: str, options: dict[str, Any]) -> None:
-    small = {} if name == "ctl/lengths" else {"symbols": 4, "functions": 8, "train_size": 2_000, "iid_size": 200,
-                                              "ood_size": 300, "shared": 1} | options
+    small = (
+        {}
+        if name == "ctl/lengths"
+        else {"symbols": 4, "functions": 8, "train_size": 2_000, "iid_size": 200, "ood_size": 300, "shared": 1}
+        | options
+    )
     if name == "ctl/A":
         del small["shared"]
     report = verify(make(name, **(small or options)), 1_500)

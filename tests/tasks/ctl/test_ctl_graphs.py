@@ -16,32 +16,71 @@ OPTIONS = {**SMALL, "functions": 6, "train_size": 60, "iid_size": 10, "ood_size"
 
 
 def graph(edges: list[tuple[str, str, str]], groups: Any = None, nodes: Any = None) -> dict[str, Any]:
-    found = {"groups": groups or {"a": 2, "b": 2, "c": 2},
-             "edges": [{"from": one, "to": other, "in": split} for one, other, split in edges]}
+    found = {
+        "groups": groups or {"a": 2, "b": 2, "c": 2},
+        "edges": [{"from": one, "to": other, "in": split} for one, other, split in edges],
+    }
     return found | ({"nodes": nodes} if nodes else {})
 
 
 RING = [("a", "b", "both"), ("b", "c", "both"), ("c", "a", "train"), ("c", "b", "test")]
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "ambiguous edges": (graph([*RING, ("a", "b", "test")]), {}, "ambiguous at 'a', after which 'b' may come: the "
-                        "function 'c' leads to two nodes"),
-    "ambiguous starts": (graph(RING, nodes=[{"name": "a"}, {"name": "b"}, {"name": "c"},
-                                            {"name": "d", "group": "a"}]), {}, "ambiguous at the start"),
-    "unreachable": (graph(RING[:2], nodes=[{"name": "a"}, {"name": "b", "start": False},
-                                           {"name": "c", "start": False}, {"name": "d", "group": "a", "start": False}]),
-                    {}, "never reaches node 'd'"),
-    "dead end": (graph(RING[:2], nodes=[{"name": "a"}, {"name": "b"}, {"name": "c", "end": False}]), {},
-                 "node 'c' of the sampling graph is a dead end"),
+    "ambiguous edges": (
+        graph([*RING, ("a", "b", "test")]),
+        {},
+        "ambiguous at 'a', after which 'b' may come: the function 'c' leads to two nodes",
+    ),
+    "ambiguous starts": (
+        graph(RING, nodes=[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d", "group": "a"}]),
+        {},
+        "ambiguous at the start",
+    ),
+    "unreachable": (
+        graph(
+            RING[:2],
+            nodes=[
+                {"name": "a"},
+                {"name": "b", "start": False},
+                {"name": "c", "start": False},
+                {"name": "d", "group": "a", "start": False},
+            ],
+        ),
+        {},
+        "never reaches node 'd'",
+    ),
+    "dead end": (
+        graph(RING[:2], nodes=[{"name": "a"}, {"name": "b"}, {"name": "c", "end": False}]),
+        {},
+        "node 'c' of the sampling graph is a dead end",
+    ),
     "no training example": (graph([("a", "b", "test"), ("b", "c", "test")]), {}, "no training example has 2 … 4"),
-    "no test example": (graph([("a", "a", "train"), ("a", "b", "both"), ("b", "c", "test")], nodes=[
-                        {"name": "a"}, {"name": "b", "start": False, "end": False}, {"name": "c", "start": False}]),
-                        {"min_length": 2, "max_length": 2}, "no test example has 2 … 2 functions; the shortest has 3"),
-    "coverage": (graph([("a", "b", "train"), ("b", "a", "train"), ("c", "c", "test")]), {"always_include": "none"},
-                 "no training example of 2 … 4 functions has e, f; every function must occur"),
-    "overlap": (graph([("a", "a2", "train"), ("a", "b", "test"), ("a2", "c", "both")], groups={"a": ["x"], "b": ["y"],
-                "c": ["z"]}, nodes=[{"name": "a"}, {"name": "a2", "group": "b", "start": False},
-                                    {"name": "b", "start": False}, {"name": "c", "start": False}]),
-                {"functions": 3, "symbols": 3}, "examples of 2 functions are in training and in test, e.g. y x 0"),
+    "no test example": (
+        graph(
+            [("a", "a", "train"), ("a", "b", "both"), ("b", "c", "test")],
+            nodes=[{"name": "a"}, {"name": "b", "start": False, "end": False}, {"name": "c", "start": False}],
+        ),
+        {"min_length": 2, "max_length": 2},
+        "no test example has 2 … 2 functions; the shortest has 3",
+    ),
+    "coverage": (
+        graph([("a", "b", "train"), ("b", "a", "train"), ("c", "c", "test")]),
+        {"always_include": "none"},
+        "no training example of 2 … 4 functions has e, f; every function must occur",
+    ),
+    "overlap": (
+        graph(
+            [("a", "a2", "train"), ("a", "b", "test"), ("a2", "c", "both")],
+            groups={"a": ["x"], "b": ["y"], "c": ["z"]},
+            nodes=[
+                {"name": "a"},
+                {"name": "a2", "group": "b", "start": False},
+                {"name": "b", "start": False},
+                {"name": "c", "start": False},
+            ],
+        ),
+        {"functions": 3, "symbols": 3},
+        "examples of 2 functions are in training and in test, e.g. y x 0",
+    ),
     "unknown group": (graph(RING, nodes=[{"name": "a"}, {"name": "q"}]), {}, "node 'q' is of group 'q'; there are a"),
     "unknown node": (graph([*RING, ("a", "q", "test")]), {}, "an edge goes from 'a' to 'q'"),
     "two nodes of a name": (graph(RING, nodes=[{"name": "a"}, {"name": "a"}]), {}, "two nodes have the same name"),
@@ -49,10 +88,16 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "sizes": (graph(RING, groups={"a": 2, "b": 2, "c": 3}), {}, "the groups have 7 functions, the task 6"),
     "negative sizes": (graph(RING, groups={"a": 4, "b": 3, "c": -1}), {}, "greater than 0"),
     "empty groups": (graph(RING, groups={"a": 4, "b": 2, "c": 0}), {}, "greater than 0"),
-    "symbols": ({**graph(RING), "edges": [{"from": "a", "to": "b", "in": "both", "symbols": {"c": [4]}}]}, {},
-                "allows 'c' at [4]; symbols are 0 … 3"),
-    "a function elsewhere": ({**graph(RING), "edges": [{"from": "a", "to": "b", "in": "both", "symbols": {"a": [0]}}]},
-                             {}, "restricts 'a', which is no function of b"),
+    "symbols": (
+        {**graph(RING), "edges": [{"from": "a", "to": "b", "in": "both", "symbols": {"c": [4]}}]},
+        {},
+        "allows 'c' at [4]; symbols are 0 … 3",
+    ),
+    "a function elsewhere": (
+        {**graph(RING), "edges": [{"from": "a", "to": "b", "in": "both", "symbols": {"a": [0]}}]},
+        {},
+        "restricts 'a', which is no function of b",
+    ),
 }
 
 
@@ -94,8 +139,12 @@ def test_own_names_of_functions() -> None:
 def test_published_graphs_are_graphs_of_ones_own() -> None:
     """S given as a user's graph has the same languages."""
     staged = make("ctl/S", **STAGED)
-    own = make("ctl/graph", **{k: v for k, v in STAGED.items() if k not in ("bridge", "shared")},
-               graph=staged.actual_world.graph.model_dump(), always_include="none")
+    own = make(
+        "ctl/graph",
+        **{k: v for k, v in STAGED.items() if k not in ("bridge", "shared")},
+        graph=staged.actual_world.graph.model_dump(),
+        always_include="none",
+    )
     assert own.actual_world == staged.actual_world
     sizes = {name: own.size(name) for name in own.conditions}
     assert sizes == {name: staged.size(name) for name in staged.conditions}
@@ -110,10 +159,14 @@ def test_without_test_edges_there_is_no_test_condition() -> None:
 def test_what_is_new_depends_on_the_graph() -> None:
     """A transition; an entry, where training and testing differ in symbols; the whole chain, where in the path."""
     assert new_in_testing(make("ctl/A").actual_world) == ("transition",)
-    by_symbol = {"groups": {"a": 2, "b": 2}, "edges": [
-        {"from": "a", "to": "b", "in": "train", "symbols": {"c": [0, 1], "d": [0, 1]}},
-        {"from": "a", "to": "b", "in": "test", "symbols": {"c": [2, 3], "d": [2, 3]}},
-        {"from": "b", "to": "a", "in": "both"}]}
+    by_symbol = {
+        "groups": {"a": 2, "b": 2},
+        "edges": [
+            {"from": "a", "to": "b", "in": "train", "symbols": {"c": [0, 1], "d": [0, 1]}},
+            {"from": "a", "to": "b", "in": "test", "symbols": {"c": [2, 3], "d": [2, 3]}},
+            {"from": "b", "to": "a", "in": "both"},
+        ],
+    }
     task = make("ctl/graph", **{**OPTIONS, "functions": 4, "max_length": 5}, graph=by_symbol)
     assert task.conditions["ood/transition"].unseen == ("entry",)
     seen = set(task.sample("train", 60).factors["entry"].tolist())
@@ -121,12 +174,23 @@ def test_what_is_new_depends_on_the_graph() -> None:
     staged = make("ctl/S", **{**STAGED, "functions": 16}, stages=3, bridge_stage=2)
     assert {node.name for node in staged.actual_world.graph.nodes} >= {"oa", "ob"}
     assert staged.conditions["ood/transition"].unseen == ("transition",)
-    by_path = {"groups": {"a": 1, "b": 1, "m": 2}, "nodes": [
-        {"name": "a", "end": False}, {"name": "b", "end": False}, {"name": "am", "group": "m", "start": False},
-        {"name": "bm", "group": "m", "start": False}], "edges": [
-        {"from": "a", "to": "am", "in": "both"}, {"from": "b", "to": "bm", "in": "both"},
-        {"from": "am", "to": "a", "in": "train"}, {"from": "bm", "to": "b", "in": "train"},
-        {"from": "am", "to": "b", "in": "test"}, {"from": "bm", "to": "a", "in": "train"}]}
+    by_path = {
+        "groups": {"a": 1, "b": 1, "m": 2},
+        "nodes": [
+            {"name": "a", "end": False},
+            {"name": "b", "end": False},
+            {"name": "am", "group": "m", "start": False},
+            {"name": "bm", "group": "m", "start": False},
+        ],
+        "edges": [
+            {"from": "a", "to": "am", "in": "both"},
+            {"from": "b", "to": "bm", "in": "both"},
+            {"from": "am", "to": "a", "in": "train"},
+            {"from": "bm", "to": "b", "in": "train"},
+            {"from": "am", "to": "b", "in": "test"},
+            {"from": "bm", "to": "a", "in": "train"},
+        ],
+    }
     task = make("ctl/graph", **{**OPTIONS, "functions": 4, "max_length": 6, "ood_size": 10}, graph=by_path)
     assert task.conditions["ood/transition"].unseen == ("functions", "start")
 
@@ -141,8 +205,12 @@ def test_more_groups_go_round_and_skip() -> None:
 
 def test_longer_chains_cross_length_with_systematicity() -> None:
     task = make("ctl/A", **SMALL, longer_length=7)
-    four = {"iid": (2, 4, False), "ood/transition": (2, 4, True), "ood/length=5-7": (5, 7, False),
-            "ood/transition,length=5-7": (5, 7, True)}
+    four = {
+        "iid": (2, 4, False),
+        "ood/transition": (2, 4, True),
+        "ood/length=5-7": (5, 7, False),
+        "ood/transition,length=5-7": (5, 7, True),
+    }
     for name, (low, high, new) in four.items():
         examples = task.sample(name, task.size(name) or 0)
         lengths = examples.factors["length"]

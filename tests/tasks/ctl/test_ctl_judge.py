@@ -30,8 +30,11 @@ def world(tmp_path: Path) -> Path:
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    return [{"functions": functions, "symbol": symbol, "target": target, "condition": condition}
-            for split, condition in CONDITIONS.items() for functions, symbol, target in published_examples(name, split)]
+    return [
+        {"functions": functions, "symbol": symbol, "target": target, "condition": condition}
+        for split, condition in CONDITIONS.items()
+        for functions, symbol, target in published_examples(name, split)
+    ]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -44,31 +47,59 @@ def test_published_examples_are_right(name: str, tmp_path: Path) -> None:
 
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({"functions": ["g", "e"], "symbol": 2, "target": 0, "condition": "train"}, "the answer", "3"),
-    ({"functions": ["k", "e"], "symbol": 0, "target": 1, "condition": "train"}, "the condition",
-     "k after e (a1 → b2) is no training transition"),
-    ({"functions": ["g", "e"], "symbol": 0, "target": 0, "condition": "ood/transition"}, "the condition",
-     "g after e (a1 → a2) is no test transition"),
-    ({"functions": ["a", "e"], "symbol": 2, "target": 3, "condition": "iid"}, "the condition",
-     "a after e (a1 → o) is no training transition at symbol 3"),
-    ({"functions": ["e", "g"], "symbol": 0, "target": 0, "condition": "train"}, "the condition",
-     "g comes first, but no training example starts in group a2"),
-    ({"functions": ["e"], "symbol": 0, "target": 0, "condition": "train"}, "the condition",
-     "it has 1 functions; this condition has 2, 3, 4, 5, 6"),
-    ({"functions": ["e", "g", "e"], "symbol": 0, "target": 0, "condition": "train"}, "the condition",
-     "e comes last, but no training example ends in group a1"),
-    ({"functions": ["g", "a"], "symbol": 0, "target": 0, "condition": "ood/loops"}, "the condition",
-     "g is of group a2, a of o; loops stay in one group"),
+    (
+        {"functions": ["k", "e"], "symbol": 0, "target": 1, "condition": "train"},
+        "the condition",
+        "k after e (a1 → b2) is no training transition",
+    ),
+    (
+        {"functions": ["g", "e"], "symbol": 0, "target": 0, "condition": "ood/transition"},
+        "the condition",
+        "g after e (a1 → a2) is no test transition",
+    ),
+    (
+        {"functions": ["a", "e"], "symbol": 2, "target": 3, "condition": "iid"},
+        "the condition",
+        "a after e (a1 → o) is no training transition at symbol 3",
+    ),
+    (
+        {"functions": ["e", "g"], "symbol": 0, "target": 0, "condition": "train"},
+        "the condition",
+        "g comes first, but no training example starts in group a2",
+    ),
+    (
+        {"functions": ["e"], "symbol": 0, "target": 0, "condition": "train"},
+        "the condition",
+        "it has 1 functions; this condition has 2, 3, 4, 5, 6",
+    ),
+    (
+        {"functions": ["e", "g", "e"], "symbol": 0, "target": 0, "condition": "train"},
+        "the condition",
+        "e comes last, but no training example ends in group a1",
+    ),
+    (
+        {"functions": ["g", "a"], "symbol": 0, "target": 0, "condition": "ood/loops"},
+        "the condition",
+        "g is of group a2, a of o; loops stay in one group",
+    ),
     ({"functions": [], "symbol": 0, "target": 0, "condition": "ood/loops"}, "the condition", "it has 0 functions"),
-    ({"functions": ["g", "e"], "symbol": 0, "target": 0, "condition": "ood/bridge"}, "the condition",
-     "g after e (a1 → a2) is no bridge transition"),
-    ({"functions": ["a", "e"], "symbol": 0, "target": 0, "condition": "ood/symbols"}, "the condition",
-     "a after e (a1 → o) at symbol 0 is not one of these pairs"),
+    (
+        {"functions": ["g", "e"], "symbol": 0, "target": 0, "condition": "ood/bridge"},
+        "the condition",
+        "g after e (a1 → a2) is no bridge transition",
+    ),
+    (
+        {"functions": ["a", "e"], "symbol": 0, "target": 0, "condition": "ood/symbols"},
+        "the condition",
+        "a after e (a1 → o) at symbol 0 is not one of these pairs",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("row", "what", "words"), FAULTS, ids=[words for _, _, words in FAULTS])
-def test_every_fault_is_named_with_its_line(row: dict[str, Any], what: str, words: str, world: Path,
-                                            tmp_path: Path) -> None:
+def test_every_fault_is_named_with_its_line(
+    row: dict[str, Any], what: str, words: str, world: Path, tmp_path: Path
+) -> None:
     good = rows("S_4_12_o4_k1")[:3]
     found = make("ctl/S").judge(write(tmp_path / "x.jsonl", [*good, row, *good]), world=world)
     faults = [fault for fault in found.mismatches if fault.what == what]
@@ -104,8 +135,10 @@ FORMS = {
     "an unknown symbol": ('{"functions": ["e"], "symbol": 4, "target": 0}', "line 2: expected a symbol, 0 … 3"),
     "a boolean": ('{"functions": ["e"], "symbol": true, "target": 0}', "line 2: expected a symbol"),
     "a condition that is no name": ('{"functions": ["e"], "symbol": 0, "target": 0, "condition": 1}', "must be a name"),
-    "an unknown condition": ('{"functions": ["e"], "symbol": 0, "target": 0, "condition": "ood/loop"}',
-                             "line 2: unknown condition 'ood/loop'. Did you mean 'ood/loops'"),
+    "an unknown condition": (
+        '{"functions": ["e"], "symbol": 0, "target": 0, "condition": "ood/loop"}',
+        "line 2: unknown condition 'ood/loop'. Did you mean 'ood/loops'",
+    ),
 }
 
 
@@ -130,8 +163,10 @@ def test_files_that_are_not_there(world: Path, tmp_path: Path) -> None:
 
 
 def test_on_the_command_line(world: Path, tmp_path: Path) -> None:
-    bad = [{"functions": ["g", "e"], "symbol": 2, "target": 0, "condition": "train"},
-           {"functions": ["k", "e"], "symbol": 0, "target": 1, "condition": "train"}]
+    bad = [
+        {"functions": ["g", "e"], "symbol": 2, "target": 0, "condition": "train"},
+        {"functions": ["k", "e"], "symbol": 0, "target": 1, "condition": "train"},
+    ]
     path = write(tmp_path / "x.jsonl", [*rows("S_4_12_o4_k1"), *bad])
     command = ["verify", "ctl/S", "--data", path, "--world", world]
     done = outside(*command)

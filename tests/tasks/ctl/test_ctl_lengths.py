@@ -25,12 +25,22 @@ def whole(task: Lengths, condition: str, seed: Any = 0) -> Examples:
 
 
 def chains(examples: Examples) -> list[tuple[int, ...]]:
-    return [(start, *(f for f in row if f >= 0)) for start, row in
-            zip(examples.factors["start"].tolist(), examples.factors["functions"].tolist(), strict=True)]
+    return [
+        (start, *(f for f in row if f >= 0))
+        for start, row in zip(examples.factors["start"].tolist(), examples.factors["functions"].tolist(), strict=True)
+    ]
 
 
-NDR = {"train": 53_704, "iid": 4_000, "ood/length=6-8": 1_000, "ood/length=9-10": 1_000, "ood/reserved": 604,
-       "ood/table=x": 1_000, "ood/table=y": 1_000, "probe/singles": 88}
+NDR = {
+    "train": 53_704,
+    "iid": 4_000,
+    "ood/length=6-8": 1_000,
+    "ood/length=9-10": 1_000,
+    "ood/reserved": 604,
+    "ood/table=x": 1_000,
+    "ood/table=y": 1_000,
+    "probe/singles": 88,
+}
 
 
 def test_sizes_of_the_router_generator() -> None:
@@ -56,8 +66,14 @@ def test_sizes_of_the_other_generator() -> None:
     task = lengths(generator="dubois")
     left = (36 + 216 + 1_296 - 100) * 6
     assert task.size("iid") == left // 20 and task.size("train") == left - 2 * (left // 20) + 64
-    expected = {"ood/length=5-9": 25_000, "ood/reserved": 800, "ood/inputs": 2 * 1_448, "ood/table=x": 5_000,
-                "ood/table=y": 5_000, "probe/singles": 64}
+    expected = {
+        "ood/length=5-9": 25_000,
+        "ood/reserved": 800,
+        "ood/inputs": 2 * 1_448,
+        "ood/table=x": 5_000,
+        "ood/table=y": 5_000,
+        "probe/singles": 64,
+    }
     assert {name: task.size(name) for name in expected} == expected and task.validation == "iid"
     assert set(Counter(whole(task, "ood/length=5-9").factors["length"].tolist()).values()) == {5_000}
     assert len(set(task.actual_world.functions.values())) == 8

@@ -27,18 +27,38 @@ WORLDS: dict[str, World] = {
     "A, any maps": make("ctl/A", **TINY, bijective=False).actual_world,
     "R": make("ctl/R", **TINY).actual_world,
     "S": make("ctl/S", **{**TINY, "functions": 6}, bridge=2, shared=2).actual_world,
-    "S, three stages": make("ctl/S", **{**TINY, "functions": 8}, bridge=2, shared=2, stages=3, bridge_stage=2,
-                            bijective=False).actual_world,
-    "circle": make("ctl/graph", symbols=3, functions=5, graph={
-        "groups": {"a": 2, "b": 1, "c": 2},
-        "edges": [{"from": "a", "to": "b", "in": "both"}, {"from": "b", "to": "c", "in": "both"},
-                  {"from": "c", "to": "a", "in": "train"}, {"from": "c", "to": "b", "in": "test"}]}).actual_world,
-    "graph": make("ctl/graph", symbols=3, functions=5, graph={
-        "groups": {"a": 2, "b": 1, "c": 2},
-        "nodes": [{"name": "a"}, {"name": "b", "end": False}, {"name": "c", "start": False}],
-        "edges": [{"from": "a", "to": "b", "in": "both"}, {"from": "b", "to": "a", "in": "test"},
-                  {"from": "b", "to": "c", "in": "train", "symbols": {"d": [1]}},
-                  {"from": "c", "to": "a", "in": "train"}]}).actual_world,
+    "S, three stages": make(
+        "ctl/S", **{**TINY, "functions": 8}, bridge=2, shared=2, stages=3, bridge_stage=2, bijective=False
+    ).actual_world,
+    "circle": make(
+        "ctl/graph",
+        symbols=3,
+        functions=5,
+        graph={
+            "groups": {"a": 2, "b": 1, "c": 2},
+            "edges": [
+                {"from": "a", "to": "b", "in": "both"},
+                {"from": "b", "to": "c", "in": "both"},
+                {"from": "c", "to": "a", "in": "train"},
+                {"from": "c", "to": "b", "in": "test"},
+            ],
+        },
+    ).actual_world,
+    "graph": make(
+        "ctl/graph",
+        symbols=3,
+        functions=5,
+        graph={
+            "groups": {"a": 2, "b": 1, "c": 2},
+            "nodes": [{"name": "a"}, {"name": "b", "end": False}, {"name": "c", "start": False}],
+            "edges": [
+                {"from": "a", "to": "b", "in": "both"},
+                {"from": "b", "to": "a", "in": "test"},
+                {"from": "b", "to": "c", "in": "train", "symbols": {"d": [1]}},
+                {"from": "c", "to": "a", "in": "train"},
+            ],
+        },
+    ).actual_world,
 }
 LANGUAGES: dict[str, tuple[Callable[[World], Language], grammar.Rule]] = {
     "train": (lambda world: walks(world, "train"), grammar.fault_in_training),
@@ -141,8 +161,10 @@ def test_beyond_64_bits() -> None:
     walked = ranks.unrank(numbers, length)
     assert (ranks.rank(*walked) == numbers).all()
     world = made.actual_world
-    assert all(grammar.fault_in_training(world, [world.names[f] for f in chain], int(start)) is None
-               for start, chain in zip(*walked, strict=True))
+    assert all(
+        grammar.fault_in_training(world, [world.names[f] for f in chain], int(start)) is None
+        for start, chain in zip(*walked, strict=True)
+    )
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)

@@ -20,12 +20,28 @@ from unseen.tasks.ctl.task import Lookup
 SEEDS = (0, 1, "validation", "test")
 TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     f"{name} {preset}": (f"ctl/{name}", {**options, "preset": preset})
-    for name, options in (("A", SMALL), ("R", SMALL), ("S", STAGED),
-                          ("graph", {**SMALL, "functions": 9, "max_length": 5, "graph": {
-                              "groups": {"a": 3, "b": 3, "c": 3},
-                              "edges": [{"from": "a", "to": "b", "in": "both"}, {"from": "b", "to": "c", "in": "both"},
-                                        {"from": "c", "to": "a", "in": "train"},
-                                        {"from": "c", "to": "b", "in": "test"}]}}))
+    for name, options in (
+        ("A", SMALL),
+        ("R", SMALL),
+        ("S", STAGED),
+        (
+            "graph",
+            {
+                **SMALL,
+                "functions": 9,
+                "max_length": 5,
+                "graph": {
+                    "groups": {"a": 3, "b": 3, "c": 3},
+                    "edges": [
+                        {"from": "a", "to": "b", "in": "both"},
+                        {"from": "b", "to": "c", "in": "both"},
+                        {"from": "c", "to": "a", "in": "train"},
+                        {"from": "c", "to": "b", "in": "test"},
+                    ],
+                },
+            },
+        ),
+    )
     for preset in ("clean", "released", "paper")
 }
 
@@ -42,8 +58,10 @@ def whole(task: Lookup, condition: str, data_seed: Any = 0) -> Examples:
 
 def chains(examples: Examples) -> list[tuple[int, ...]]:
     factors = examples.factors
-    return [(start, *(f for f in row if f >= 0))
-            for start, row in zip(factors["start"].tolist(), factors["functions"].tolist(), strict=True)]
+    return [
+        (start, *(f for f in row if f >= 0))
+        for start, row in zip(factors["start"].tolist(), factors["functions"].tolist(), strict=True)
+    ]
 
 
 def by_length(examples: Examples) -> dict[int, int]:
@@ -92,10 +110,15 @@ def test_allocation_of_s_over_the_grid() -> None:
 @pytest.mark.parametrize("name", ["A_4_8", "S_4_12_o4_k1"])
 def test_sizes_and_lengths_of_the_published_sets(name: str) -> None:
     """What the released code made of its own worlds, split by split."""
-    splits = {"ood/any": "test_all", "ood/loops": "test_self_loop", "ood/bridge": "test_all_overlap",
-              "ood/symbols": "test_cross_unseen_symbols", "ood/pairs": "test_unseen_pairs",
-              "probe/pairs": "test_all_pairs",
-              "ood/transition": "test_self_loop" if name[0] == "A" else "test_group_alternate"}
+    splits = {
+        "ood/any": "test_all",
+        "ood/loops": "test_self_loop",
+        "ood/bridge": "test_all_overlap",
+        "ood/symbols": "test_cross_unseen_symbols",
+        "ood/pairs": "test_unseen_pairs",
+        "probe/pairs": "test_all_pairs",
+        "ood/transition": "test_self_loop" if name[0] == "A" else "test_group_alternate",
+    }
     task = make(f"ctl/{name[0]}", world=published(name), preset="released", train_size=2_000)
     given = PUBLISHED[name]
     lengths = given["length_histograms_n_functions"]
@@ -110,8 +133,11 @@ def test_sizes_and_lengths_of_the_published_sets(name: str) -> None:
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
-@given(st.dictionaries(st.integers(1, 9), st.integers(0, 2_000), min_size=1), st.integers(1, 3_000),
-       st.sampled_from([0.5, 1]))
+@given(
+    st.dictionaries(st.integers(1, 9), st.integers(0, 2_000), min_size=1),
+    st.integers(1, 3_000),
+    st.sampled_from([0.5, 1]),
+)
 def test_allocation_keeps_its_bounds(available: dict[int, int], wanted: int, share: float) -> None:
     found = allocate(available, wanted, share)
     assert set(found) == {length for length, count in available.items() if count}
@@ -263,10 +289,17 @@ def test_shortage_is_an_error_with_numbers_or_takes_all() -> None:
 def test_guarantees_hold_in_any_small_world(data: st.DataObject) -> None:
     """Random variants, presets, sizes and seeds: no repeats, nothing held out in training, nothing unseen in it."""
     options: dict[str, Any] = {
-        "preset": data.draw(st.sampled_from(["clean", "released", "paper"])), "symbols": data.draw(st.integers(4, 5)),
-        "functions": data.draw(st.integers(6, 12)), "max_length": data.draw(st.integers(3, 4)), "iid_size": 8,
-        "task_seed": data.draw(st.integers(0, 50)), "bijective": data.draw(st.booleans()), "on_shortage": "take_all",
-        "train_size": data.draw(st.integers(100, 400)), "ood_size": 50}
+        "preset": data.draw(st.sampled_from(["clean", "released", "paper"])),
+        "symbols": data.draw(st.integers(4, 5)),
+        "functions": data.draw(st.integers(6, 12)),
+        "max_length": data.draw(st.integers(3, 4)),
+        "iid_size": 8,
+        "task_seed": data.draw(st.integers(0, 50)),
+        "bijective": data.draw(st.booleans()),
+        "on_shortage": "take_all",
+        "train_size": data.draw(st.integers(100, 400)),
+        "ood_size": 50,
+    }
     name = data.draw(st.sampled_from(["ctl/A", "ctl/R", "ctl/S"]))
     more = {"bridge": 2, "shared": 3} if name == "ctl/S" else {"groups": data.draw(st.integers(2, 3))}
     task = make(name, **options, **more)

@@ -16,9 +16,12 @@ from unseen.tasks.verify import fingerprint
 
 PRESETS = ["clean", "released", "paper"]
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "A": ("ctl/A", {}), "R": ("ctl/R", {"train_size": 5_000}), "S": ("ctl/S", {"train_size": 5_000}),
+    "A": ("ctl/A", {}),
+    "R": ("ctl/R", {"train_size": 5_000}),
+    "S": ("ctl/S", {"train_size": 5_000}),
     "graph": ("ctl/graph", {"train_size": 5_000}),
-    "lengths": ("ctl/lengths", {}), "lengths dubois": ("ctl/lengths", {"generator": "dubois"}),
+    "lengths": ("ctl/lengths", {}),
+    "lengths dubois": ("ctl/lengths", {"generator": "dubois"}),
 }
 # The first 1 000 training examples, 300 IID ones and 300 of the third condition.
 GOLDEN = {
@@ -50,24 +53,40 @@ def test_golden_sets(case: str, preset: str) -> None:
     name, options = CASES[case]
     made = make(name, preset=preset, **options)
     last = list(made.conditions)[2]
-    found = " ".join(fingerprint(made.sample(condition, 1_000 if condition == "train" else 300))[:12]
-                     for condition in ("train", "iid", last))
+    found = " ".join(
+        fingerprint(made.sample(condition, 1_000 if condition == "train" else 300))[:12]
+        for condition in ("train", "iid", last)
+    )
     assert found == GOLDEN[f"{case} {preset}"]
 
 
 def test_spec_conditions_and_sizes() -> None:
     made = make("ctl/A")
-    assert made.spec == Spec((Stream("tokens", 9),), (Field("token", "category", 42, "tokens"),
-                                                      Field("mask", "mask", 1, "tokens")), Target("category", 8))
-    assert list(made.conditions) == ["train", "iid", "ood/transition", "ood/any", "ood/pairs", "probe/pairs",
-                                     "probe/singles"]
+    assert made.spec == Spec(
+        (Stream("tokens", 9),),
+        (Field("token", "category", 42, "tokens"), Field("mask", "mask", 1, "tokens")),
+        Target("category", 8),
+    )
+    assert list(made.conditions) == [
+        "train",
+        "iid",
+        "ood/transition",
+        "ood/any",
+        "ood/pairs",
+        "probe/pairs",
+        "probe/singles",
+    ]
     assert made.validation == "iid" and made.report_by == ("length",)
     assert [made.size(name) for name in made.conditions] == [300_000, 1_000, 1_000, 1_000, 4_096, 8_192, 256]
     assert made.conditions["ood/transition"].unseen == made.conditions["ood/pairs"].unseen == ("transition",)
     staged = make("ctl/S")
     unseen = {name: condition.unseen for name, condition in staged.conditions.items() if condition.unseen}
-    assert unseen == {"ood/transition": ("transition",), "ood/loops": ("transition",), "ood/symbols": ("entry",),
-                      "ood/pairs": ("entry",)}
+    assert unseen == {
+        "ood/transition": ("transition",),
+        "ood/loops": ("transition",),
+        "ood/symbols": ("entry",),
+        "ood/pairs": ("entry",),
+    }
     assert set(staged.conditions) - set(made.conditions) == {"ood/loops", "ood/bridge", "ood/symbols"}
 
 
@@ -89,8 +108,10 @@ def test_factors_by_hand() -> None:
             assert factors["groups"] == here + [-1] * pad and factors["symbols"] == symbols + [-1] * pad
             codes = [a * len(groups) + b for a, b in pairwise(here)]
             assert factors["transitions"] == codes + [-1] * (len(factors["transitions"]) - len(codes))
-            steps = [(f"{groups[a]}→{groups[b]}", f"{groups[a]}→{world.names[f]}({s})", made.trained[a, f, s])
-                     for a, b, f, s in zip(here, here[1:], functions[1:], symbols[1:], strict=False)]
+            steps = [
+                (f"{groups[a]}→{groups[b]}", f"{groups[a]}→{world.names[f]}({s})", made.trained[a, f, s])
+                for a, b, f, s in zip(here, here[1:], functions[1:], symbols[1:], strict=False)
+            ]
             deciding = next((step for step in steps if not step[2]), steps[0] if steps else ("", "", True))
             assert (factors["transition"], factors["entry"]) == deciding[:2]
             assert symbols[-1] == examples.targets[i]
@@ -103,8 +124,10 @@ def test_sampling_option_and_preset_choose_the_same_way() -> None:
 
 
 def test_world_does_not_depend_on_sizes_and_presets() -> None:
-    worlds = [make("ctl/S", **options).actual_world
-              for options in ({}, {"preset": "released"}, {"train_size": 1_000}, {"max_length": 4})]
+    worlds = [
+        make("ctl/S", **options).actual_world
+        for options in ({}, {"preset": "released"}, {"train_size": 1_000}, {"max_length": 4})
+    ]
     assert all(world == worlds[0] for world in worlds) and make("ctl/S", task_seed=1).actual_world != worlds[0]
     assert make("ctl/A").actual_world.functions == make("ctl/R").actual_world.functions
 

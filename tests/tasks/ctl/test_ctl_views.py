@@ -15,8 +15,15 @@ from unseen.tasks.ctl.encode import encode
 from unseen.tasks.ctl.picture import COLOURS
 from unseen.tasks.ctl.task import Lookup
 
-PAPER = {"symbols": 8, "functions": {"a": [1, 0, 2, 5, 4, 3, 6, 7], "b": [0, 1, 2, 3, 4, 7, 6, 5],
-                                     "c": [7, 1, 2, 3, 4, 5, 6, 0], "d": [0, 1, 3, 2, 4, 5, 6, 7]}}
+PAPER = {
+    "symbols": 8,
+    "functions": {
+        "a": [1, 0, 2, 5, 4, 3, 6, 7],
+        "b": [0, 1, 2, 3, 4, 7, 6, 5],
+        "c": [7, 1, 2, 3, 4, 5, 6, 0],
+        "d": [0, 1, 3, 2, 4, 5, 6, 7],
+    },
+}
 
 
 def example(task: Lookup, start: int, *functions: str) -> Examples:
@@ -38,11 +45,14 @@ def test_c_b_a_3() -> None:
         "not in the training language: b after a (a → a) is no training transition",
     ]
     assert task.describe(example(task, 3, "a", "b"), 0).splitlines()[-1] == (
-        "in the test language: b after a (a → a) is no training transition")
+        "in the test language: b after a (a → a) is no training transition"
+    )
     assert task.describe(example(task, 3, "a", "c", "b"), 0).splitlines()[-1] == (
-        "in the training language: a → b → a, training transitions all the way")
+        "in the training language: a → b → a, training transitions all the way"
+    )
     assert task.describe(example(task, 3, "a"), 0).splitlines()[-1] == (
-        "in the training language: a single function of group a")
+        "in the training language: a single function of group a"
+    )
     forward = make("ctl/A", world=world, order="forward")
     assert forward.describe(example(forward, 3, "a", "b", "c"), 0).startswith("ctl/A, 3 functions: 3 a b c")
 
@@ -60,21 +70,34 @@ def test_descriptions_say_what_the_factors_say() -> None:
             assert condition != "ood/transition" or "in the test language" in text
 
 
-@pytest.mark.parametrize(("name", "options"), [
-    ("ctl/A", SMALL), ("ctl/R", {**SMALL, "groups": 4, "train_size": 150}), ("ctl/S", STAGED),
-    ("ctl/S", {**STAGED, "stages": 3, "functions": 18, "bridge_stage": 2}), ("ctl/graph", {}), ("ctl/lengths", {})])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("ctl/A", SMALL),
+        ("ctl/R", {**SMALL, "groups": 4, "train_size": 150}),
+        ("ctl/S", STAGED),
+        ("ctl/S", {**STAGED, "stages": 3, "functions": 18, "bridge_stage": 2}),
+        ("ctl/graph", {}),
+        ("ctl/lengths", {}),
+    ],
+)
 def test_picture_draws_every_node_and_edge_in_its_colour(name: str, options: dict[str, object]) -> None:
     task = make(name, **options)
     graph = task.actual_world.graph
     root = ElementTree.fromstring(task.picture(task.sample("train", 3), 2))
     tag = "{http://www.w3.org/2000/svg}"
     width, height = (float(root.attrib[key]) for key in ("width", "height"))
-    titled = {path.find(f"{tag}title").text: path.attrib["stroke"] for path in root.iter(f"{tag}path")
-              if path.find(f"{tag}title") is not None}
+    titled = {
+        path.find(f"{tag}title").text: path.attrib["stroke"]
+        for path in root.iter(f"{tag}path")
+        if path.find(f"{tag}title") is not None
+    }
     assert len(titled) == len({(edge.source, edge.target, edge.split) for edge in graph.edges})
     for edge in graph.edges:
-        assert any(title.startswith(f"{edge.source} → {edge.target}:") and stroke == COLOURS[edge.split]
-                   for title, stroke in titled.items())
+        assert any(
+            title.startswith(f"{edge.source} → {edge.target}:") and stroke == COLOURS[edge.split]
+            for title, stroke in titled.items()
+        )
     texts = [text.text for text in root.iter(f"{tag}text")]
     assert all(node.name in texts for node in graph.nodes)
     for circle in root.iter(f"{tag}circle"):

@@ -82,16 +82,28 @@ def test_three_paths_divide_the_others() -> None:
 
 def test_groups_are_consecutive_blocks_and_spread_the_remainder() -> None:
     assert {g: len(m) for g, m in make("ctl/A", functions=33, groups=5).actual_world.groups.items()} == {
-        "a": 7, "b": 7, "c": 7, "d": 6, "e": 6}
+        "a": 7,
+        "b": 7,
+        "c": 7,
+        "d": 6,
+        "e": 6,
+    }
     world = make("ctl/S", bridge=8).actual_world
     assert list(world.groups) == ["o", "a1", "a2", "b1", "b2"]
     assert [world.members(group).tolist() for group in world.groups] == [
-        list(range(8)), *(list(range(first, first + 6)) for first in (8, 14, 20, 26))]
+        list(range(8)),
+        *(list(range(first, first + 6)) for first in (8, 14, 20, 26)),
+    ]
 
 
-@pytest.mark.parametrize(("name", "split", "condition"), [
-    (name, split, condition) for name in PUBLISHED
-    for split, condition in (("train", "train"), ("iid", "iid"), ("pairs", "train"), ("ood", "ood/transition"))])
+@pytest.mark.parametrize(
+    ("name", "split", "condition"),
+    [
+        (name, split, condition)
+        for name in PUBLISHED
+        for split, condition in (("train", "train"), ("iid", "iid"), ("pairs", "train"), ("ood", "ood/transition"))
+    ],
+)
 def test_published_examples_are_what_the_plain_readings_say(name: str, split: str, condition: str) -> None:
     task = make(f"ctl/{name[0]}", world=published(name), preset="released", train_size=2_000)
     world, count = task.actual_world, 0
@@ -115,8 +127,7 @@ def test_a_world_goes_out_and_comes_in(tmp_path: Path) -> None:
     assert hash(again) == hash(type(again).parse(again.options()))
     assert again.options()["world"]["functions"] == json.loads((tmp_path / "world.json").read_text())["functions"]
     assert (again.sample("probe/singles", 20).targets >= 0).all()
-    named = {"symbols": ["x", "y"], "functions": {"f": ["y", "x"], "g": ["x", "y"]},
-             "groups": {"a": ["f"], "b": ["g"]}}
+    named = {"symbols": ["x", "y"], "functions": {"f": ["y", "x"], "g": ["x", "y"]}, "groups": {"a": ["f"], "b": ["g"]}}
     options = {"max_length": 6, "train_size": 20, "iid_size": 4, "ood_size": 8}
     small = make("ctl/A", world=named, **options)
     assert small.actual_world.tables.tolist() == [[1, 0], [0, 1]] and small.model_dump()["functions"] == 2
@@ -174,8 +185,13 @@ def test_a_world_with_its_own_bridge_and_shared_symbols() -> None:
 
 def test_sets_of_symbols_may_hold_their_names() -> None:
     plain = {**published("S_4_12_o4_k1"), "symbols": ["w", "x", "y", "z"]}
-    named = {**plain, "symbol_sets": {path: {f: ["wxyz"[s] for s in symbols] for f, symbols in sets.items()}
-                                      for path, sets in plain["symbol_sets"].items()}}
+    named = {
+        **plain,
+        "symbol_sets": {
+            path: {f: ["wxyz"[s] for s in symbols] for f, symbols in sets.items()}
+            for path, sets in plain["symbol_sets"].items()
+        },
+    }
     assert make("ctl/S", world=named) == make("ctl/S", world=plain)
     graph = {"edges": [{"from": "a", "to": "a", "in": "train", "symbols": {"f": ["x"]}}]}
     given = {"symbols": ["w", "x"], "functions": {"f": [1, 0]}, "groups": {"a": ["f"]}, "graph": graph}
@@ -193,8 +209,9 @@ def test_solver_decodes_what_is_written(order: str) -> None:
     task = make("ctl/A", **SMALL, order=order)
     examples = task.sample("train", 200)
     tables = [list(table) for table in task.actual_world.functions.values()]
-    assert (solve_all(tables, examples.inputs["token"], examples.inputs["mask"], order == "backward")
-            == examples.targets).all()
+    assert (
+        solve_all(tables, examples.inputs["token"], examples.inputs["mask"], order == "backward") == examples.targets
+    ).all()
     for i in range(50):
         tokens = examples.inputs["token"][i][examples.inputs["mask"][i]].tolist()
         assert (tokens[0], tokens[-1]) == (13, 12) and len(tokens) == examples.factors["length"][i] + 3

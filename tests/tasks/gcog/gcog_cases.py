@@ -44,8 +44,10 @@ def released(plan: Plan, count: int = 512, seed: object = 0) -> Records:
 def questions(plan: Plan, records: Records, unnamed: int = 0) -> list[tuple[Tree, list[Thing]]]:
     """The trees and objects behind records, read from their tokens."""
     tokens = encode(plan.schema, records, plan.depth, rule_length(plan.depth), unnamed)
-    return [(read_tree(plan.schema, rule.tolist()), read_things(plan.schema, grid))
-            for rule, grid in zip(tokens.rule, tokens.grid, strict=True)]
+    return [
+        (read_tree(plan.schema, rule.tolist()), read_things(plan.schema, grid))
+        for rule, grid in zip(tokens.rule, tokens.grid, strict=True)
+    ]
 
 
 def tree_of(data: dict[str, Any]) -> Tree:

@@ -70,13 +70,27 @@ def test_the_commonest_value(values: int, objects: int) -> None:
 
 
 @pytest.mark.parametrize("coding", ["integer", "onehot", "embedding"])
-@pytest.mark.parametrize(("name", "condition", "expected"), [
-    ("gcog/distractor", "iid", {"instruction-blind": 0.3125, "constant per operator": 0.331058,
-                                "stimulus-blind": 0.331058, "count-only": 0.331058 + 0.1 / 8}),
-    ("gcog/distractor", "ood/distractors=10", {"count-only": 0.331058 + 0.5 / 8}),
-    ("gcog/productive", "iid/depth=3", {"instruction-blind": 0.3125, "constant per operator": 0.331058,
-                                        "stimulus-blind": 0.31870}),
-])
+@pytest.mark.parametrize(
+    ("name", "condition", "expected"),
+    [
+        (
+            "gcog/distractor",
+            "iid",
+            {
+                "instruction-blind": 0.3125,
+                "constant per operator": 0.331058,
+                "stimulus-blind": 0.331058,
+                "count-only": 0.331058 + 0.1 / 8,
+            },
+        ),
+        ("gcog/distractor", "ood/distractors=10", {"count-only": 0.331058 + 0.5 / 8}),
+        (
+            "gcog/productive",
+            "iid/depth=3",
+            {"instruction-blind": 0.3125, "constant per operator": 0.331058, "stimulus-blind": 0.31870},
+        ),
+    ],
+)
 def test_shortcuts_reach_what_was_worked_out_and_no_more(
     name: str, condition: str, expected: dict[str, float], coding: str
 ) -> None:

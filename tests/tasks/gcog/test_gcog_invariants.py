@@ -57,8 +57,12 @@ def check_sound(plan: Plan, records: Records, i: int, tree: Any, things: list[Th
     low, high = plan.distractors
     assert extra == records.distractors[i]
     assert low <= extra - (absent if plan.constant_count else 0) <= high
-    pairs = [objects for ask in asks(tree) for objects in ask.objects if None not in objects
-             and schema.operators[ask.operator].kind != "is"]
+    pairs = [
+        objects
+        for ask in asks(tree)
+        for objects in ask.objects
+        if None not in objects and schema.operators[ask.operator].kind != "is"
+    ]
     assert len(set(pairs)) == len(pairs)
 
 
@@ -71,18 +75,28 @@ def check(plan: Plan, records: Records, sound: bool) -> None:
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)
-@given(name=st.sampled_from(list(SCHEMAS)), depth=st.sampled_from([1, 3, 5]), two=st.sampled_from([0.0, 0.5, 1.0]),
-       low=st.integers(0, 6), more=st.integers(0, 6), constant=st.booleans(), seed=st.integers(0, 10**9))
-def test_clean_examples(
-    name: str, depth: int, two: float, low: int, more: int, constant: bool, seed: int
-) -> None:
+@given(
+    name=st.sampled_from(list(SCHEMAS)),
+    depth=st.sampled_from([1, 3, 5]),
+    two=st.sampled_from([0.0, 0.5, 1.0]),
+    low=st.integers(0, 6),
+    more=st.integers(0, 6),
+    constant=st.booleans(),
+    seed=st.integers(0, 10**9),
+)
+def test_clean_examples(name: str, depth: int, two: float, low: int, more: int, constant: bool, seed: int) -> None:
     plan = make_plan(SCHEMAS[name], depth, (low, low + more), two_objects=two, constant_count=constant)
     check(plan, clean(plan, COUNT, seed), sound=True)
 
 
 @settings(derandomize=True, deadline=None, max_examples=20)
-@given(depth=st.sampled_from([1, 3, 5, 7]), low=st.integers(0, 3), more=st.integers(0, 40),
-       two=st.sampled_from([0.0, 0.5]), seed=st.integers(0, 10**9))
+@given(
+    depth=st.sampled_from([1, 3, 5, 7]),
+    low=st.integers(0, 3),
+    more=st.integers(0, 40),
+    two=st.sampled_from([0.0, 0.5]),
+    seed=st.integers(0, 10**9),
+)
 def test_released_examples(depth: int, low: int, more: int, two: float, seed: int) -> None:
     plan = make_plan(PAPER, depth, (low, low + more), two_objects=two)
     check(plan, released(plan, COUNT, seed), sound=False)
@@ -145,10 +159,14 @@ def test_relabelling_more_distractors_and_moves_keep_the_answer(depth: int, seed
         solution = solve(PAPER, tree, things)
         renamed = {name: dict(zip(values, rng.permutation(values).tolist(), strict=True)) for name, values in FEATURES}
         answer = PAPER.answers[records.target[i]]
-        expected = (answer[0], renamed[answer[0]][answer[1]]) if isinstance(answer, tuple) and isinstance(
-            answer[0], str) else answer
-        relabelled = [Thing(tuple(renamed[n][v] for (n, _), v in zip(FEATURES, t.values, strict=True)), t.x, t.y)
-                      for t in things]
+        expected = (
+            (answer[0], renamed[answer[0]][answer[1]])
+            if isinstance(answer, tuple) and isinstance(answer[0], str)
+            else answer
+        )
+        relabelled = [
+            Thing(tuple(renamed[n][v] for (n, _), v in zip(FEATURES, t.values, strict=True)), t.x, t.y) for t in things
+        ]
         assert solve(PAPER, _rename(tree, renamed), relabelled).answer == PAPER.answers.index(expected)
         assert solve(PAPER, tree, [*things, _legal_distractor(tree, things, rng)]).answer == records.target[i]
         read = {(t.x, t.y) for step in solution.steps for t in step.things}
@@ -175,6 +193,10 @@ def _legal_distractor(tree: Any, things: list[Thing], rng: np.random.Generator) 
     while True:
         values = (str(rng.choice(FEATURES[0][1])), str(rng.choice(FEATURES[1][1])))
         x, y = map(int, rng.integers(10, size=2))
-        if values[0] not in shapes and values[1] not in colors and values not in barred and (x, y) not in {
-                (t.x, t.y) for t in things}:
+        if (
+            values[0] not in shapes
+            and values[1] not in colors
+            and values not in barred
+            and (x, y) not in {(t.x, t.y) for t in things}
+        ):
             return Thing(values, x, y)

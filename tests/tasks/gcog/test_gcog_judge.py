@@ -18,10 +18,16 @@ from unseen.tasks.gcog.operators import STANDARD
 
 LEAF = {"op": "Exist", "objects": [{"shape": "a", "color": "red"}]}
 GOOD: dict[str, Any] = {
-    "tree": {"if": LEAF, "then": {"op": "GetColor", "objects": [{"shape": "b", "color": None}]},
-             "else": {"op": "GetLocation", "objects": [{"shape": "c", "color": "blue"}]}},
-    "objects": [{"shape": "a", "color": "red", "x": 0, "y": 1}, {"shape": "b", "color": "green", "x": 2, "y": 3},
-                {"shape": "c", "color": "blue", "x": 4, "y": 5}],
+    "tree": {
+        "if": LEAF,
+        "then": {"op": "GetColor", "objects": [{"shape": "b", "color": None}]},
+        "else": {"op": "GetLocation", "objects": [{"shape": "c", "color": "blue"}]},
+    },
+    "objects": [
+        {"shape": "a", "color": "red", "x": 0, "y": 1},
+        {"shape": "b", "color": "green", "x": 2, "y": 3},
+        {"shape": "c", "color": "blue", "x": 4, "y": 5},
+    ],
     "target": 129,
 }
 
@@ -77,19 +83,27 @@ DEFECTS = [
     (changed("objects", 1, "x", to=0), None),
     (changed("tree", "if", "op", to="Exists"), "the operator is 'Exists': there is none of that name. Did you mean"),
     (changed("tree", "then", "op", to="switch"), "the operator is 'switch': there is none of that name"),
-    (changed("tree", "if", to={"op": "GetColor", "objects": [{"shape": "b", "color": None}]}),
-     "the condition is GetColor: only a boolean operator may stand above a conditional"),
-    (changed("tree", "if", to={"op": "GetLocation", "objects": [{"shape": "a", "color": "red"}]}),
-     "the condition is GetLocation: only a boolean operator"),
-    (changed("tree", "if", to=GOOD["tree"]), "the operator is '{\"if\""),
+    (
+        changed("tree", "if", to={"op": "GetColor", "objects": [{"shape": "b", "color": None}]}),
+        "the condition is GetColor: only a boolean operator may stand above a conditional",
+    ),
+    (
+        changed("tree", "if", to={"op": "GetLocation", "objects": [{"shape": "a", "color": "red"}]}),
+        "the condition is GetLocation: only a boolean operator",
+    ),
+    (changed("tree", "if", to=GOOD["tree"]), 'the operator is \'{"if"'),
     (changed("tree", "then", to=KeyError), "the conditional is without then and else"),
     (changed("tree", "then", to=GOOD["tree"]), "the tree is uneven, with leaves at depths 3 and 5"),
     (changed("tree", to=[]), "the operator is '[]': expected an object with op and objects"),
     (changed("tree", "if", "objects", to=[]), "the number of objects of Exist is 0: it is about 1"),
-    (changed("tree", "if", to={"op": "SumOdd", "objects": [{"shape": "a", "color": "red"}] * 3}),
-     "the number of objects of SumOdd is 3: it is about 1 or 2"),
-    (changed("tree", "if", to={"op": "AddEqual", "objects": [{"shape": "a", "color": "red"}]}),
-     "the number of AddEqual is 'null': it compares with a whole number"),
+    (
+        changed("tree", "if", to={"op": "SumOdd", "objects": [{"shape": "a", "color": "red"}] * 3}),
+        "the number of objects of SumOdd is 3: it is about 1 or 2",
+    ),
+    (
+        changed("tree", "if", to={"op": "AddEqual", "objects": [{"shape": "a", "color": "red"}]}),
+        "the number of AddEqual is 'null': it compares with a whole number",
+    ),
     (changed("tree", "if", "number", to=3), "the number of Exist is '3': it has none"),
     (changed("tree", "if", "objects", 0, "color", to="rad"), "the color of Exist is 'rad'"),
     (changed("tree", "if", "objects", 0, "color", to=None), "the color of Exist is 'null'"),

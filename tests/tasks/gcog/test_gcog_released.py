@@ -41,8 +41,9 @@ def test_published_samples_are_solved(sample: dict[str, object]) -> None:
         assert solve(PAPER, tree, things) == solution
 
 
-@pytest.mark.parametrize(("name", "share"), [("SumEven", 1 / 2), ("SumOdd", 1 / 2), ("ProductEven", 3 / 4),
-                                            ("ProductOdd", 1 / 4)])
+@pytest.mark.parametrize(
+    ("name", "share"), [("SumEven", 1 / 2), ("SumOdd", 1 / 2), ("ProductEven", 3 / 4), ("ProductOdd", 1 / 4)]
+)
 def test_single_parities_follow_the_cells(name: str, share: float) -> None:
     assert fair(*true_share(drawn(1, (0, 5)), name), share)
 
@@ -52,8 +53,9 @@ def test_exist_is_true_more_often_among_many_distractors() -> None:
     assert 0.46 < few < 0.56 and 0.53 < many < 0.62
 
 
-@pytest.mark.parametrize(("depth", "asked", "mean"), [(1, 5, 4.90), (3, 5, 4.73), (1, 40, 36.7), (3, 40, 35.4),
-                                                     (5, 40, 32.8), (7, 40, 28.8)])
+@pytest.mark.parametrize(
+    ("depth", "asked", "mean"), [(1, 5, 4.90), (3, 5, 4.73), (1, 40, 36.7), (3, 40, 35.4), (5, 40, 32.8), (7, 40, 28.8)]
+)
 def test_fewer_distractors_are_there_than_were_asked_for(depth: int, asked: int, mean: float) -> None:
     """Within 0.3 (0.05 for 5): the published means are measured on samples of unknown size."""
     found = np.concatenate([r.distractors for r in drawn(depth, (asked, asked))])

@@ -23,8 +23,12 @@ def test_the_paper_has_138_answers_in_a_fixed_order() -> None:
 def test_published_targets_have_the_classes_of_the_schema() -> None:
     for sample in PUBLISHED:
         target = sample["target"]
-        value = {"boolean": target["value"], "location": tuple(target["value"] if target["kind"] == "location" else ()),
-                 "shape": ("shape", target["value"]), "color": ("color", target["value"])}[target["kind"]]
+        value = {
+            "boolean": target["value"],
+            "location": tuple(target["value"] if target["kind"] == "location" else ()),
+            "shape": ("shape", target["value"]),
+            "color": ("color", target["value"]),
+        }[target["kind"]]
         assert PAPER.answers.index(value) == target["index"]
         assert PAPER.answer_kinds[target["index"]] == target["kind"]
 
@@ -46,9 +50,25 @@ def test_cells_run_down_the_columns_and_answers_along_the_rows(schema: Schema) -
 def test_codes_of_the_operators() -> None:
     codes = {name: PAPER.operators[name].code for name in PAPER.operators}
     assert codes == {
-        "Exist": 1, "GetLocation": 2, "GetColor": 3, "GetShape": 4, "SumEven": 5, "ProductEven": 6, "ProductOdd": 7,
-        "SumOdd": 8, "ExistAnd": 10, "ExistOr": 11, "ExistXor": 12, "IsColor": 13, "IsShape": 14, "SameColor": 15,
-        "SameShape": 16, "NotSameColor": 17, "NotSameShape": 18, "AddEqual": 19, "SubtractEqual": 20,
+        "Exist": 1,
+        "GetLocation": 2,
+        "GetColor": 3,
+        "GetShape": 4,
+        "SumEven": 5,
+        "ProductEven": 6,
+        "ProductOdd": 7,
+        "SumOdd": 8,
+        "ExistAnd": 10,
+        "ExistOr": 11,
+        "ExistXor": 12,
+        "IsColor": 13,
+        "IsShape": 14,
+        "SameColor": 15,
+        "SameShape": 16,
+        "NotSameColor": 17,
+        "NotSameShape": 18,
+        "AddEqual": 19,
+        "SubtractEqual": 20,
         "MultiplyEqual": 21,
     }
     assert tuple(sorted(STANDARD, key=codes.__getitem__)) == STANDARD
@@ -63,19 +83,22 @@ def test_further_features_keep_the_old_codes() -> None:
     assert more["GetTexture"].named == (0,) and more["GetShape"].named == (1,) and more["Exist"].named == (0, 1, 2, 3)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"features": FEATURES[::-1]}, "expected shape, color and then further ones"),
-    ({"features": (("shape", LETTERS), ("color", ("red", "gren")))}, "unknown color 'gren'. Did you mean 'green'"),
-    ({"features": (("shape", ("a",)), FEATURES[1])}, "shape needs 2 … 255 values, got 1"),
-    ({"features": (*FEATURES, ("size", ("big", "Small")))}, "a value is a word of small letters; got size 'Small'"),
-    ({"features": (*FEATURES, ("size", ("big", "object")))}, "a value is a word of small letters"),
-    ({"features": (*FEATURES, ("fruit", ("orange", "lemon")))}, "the value 'orange' occurs twice"),
-    ({"features": (*FEATURES, ("Size", ("big", "small")))}, "a name is a word of small letters"),
-    ({"columns": 1}, "at least 2 columns and 2 rows, got 1 × 10"),
-    ({"enabled": ("Exists",)}, "unknown operator 'Exists'. Did you mean 'Exist'"),
-    ({"enabled": ("Exist", "Exist")}, "at least one, each named once"),
-    ({"enabled": ()}, "at least one, each named once"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": FEATURES[::-1]}, "expected shape, color and then further ones"),
+        ({"features": (("shape", LETTERS), ("color", ("red", "gren")))}, "unknown color 'gren'. Did you mean 'green'"),
+        ({"features": (("shape", ("a",)), FEATURES[1])}, "shape needs 2 … 255 values, got 1"),
+        ({"features": (*FEATURES, ("size", ("big", "Small")))}, "a value is a word of small letters; got size 'Small'"),
+        ({"features": (*FEATURES, ("size", ("big", "object")))}, "a value is a word of small letters"),
+        ({"features": (*FEATURES, ("fruit", ("orange", "lemon")))}, "the value 'orange' occurs twice"),
+        ({"features": (*FEATURES, ("Size", ("big", "small")))}, "a name is a word of small letters"),
+        ({"columns": 1}, "at least 2 columns and 2 rows, got 1 × 10"),
+        ({"enabled": ("Exists",)}, "unknown operator 'Exists'. Did you mean 'Exist'"),
+        ({"enabled": ("Exist", "Exist")}, "at least one, each named once"),
+        ({"enabled": ()}, "at least one, each named once"),
+    ],
+)
 def test_what_makes_no_sense_is_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Schema(**change)

@@ -53,22 +53,25 @@ def test_different_trees_have_different_sentences() -> None:
         assert len({write_sentence(plan.schema, tree, form) for tree in trees}) == len(trees)
 
 
-@pytest.mark.parametrize(("form", "text", "message"), [
-    ("released", "current red a exists ?", "no operator is written 'current red a exists'"),
-    ("released", "current red a exist", "expected 'current red a exist \\?', got"),
-    ("released", "[ if current red a exist , then loc of current red a ]", "expected ', else'"),
-    ("released", "[ if current red a exist , else loc of current red a ]", "expected ', then' after"),
-    ("english", "Name the color of the b", "expected 'Name the color of the b.'"),
-    ("english", "If there is a red a, then name the color of the b.", "expected ', otherwise'"),
-    ("english", "Name the taste of the b.", "no operator is written 'name the taste of the b'"),
-    ("english", "Name the color of the b, otherwise.", "no operator|should have ended"),
-    ("prefix", "(Exist red)", "Exist can't be asked about 'red'"),
-    ("prefix", "(Exists red a)", "expected \\(operator …\\)"),
-    ("prefix", "(Exist red a) (Exist red b)", "should have ended before"),
-    ("prefix", "(AddEqual red a)", "AddEqual compares with a number"),
-    ("prefix", "(if (Exist red a) (Exist red b))", "expected \\(operator …\\)"),
-    ("prefix", "", "expected \\(operator …\\)"),
-])
+@pytest.mark.parametrize(
+    ("form", "text", "message"),
+    [
+        ("released", "current red a exists ?", "no operator is written 'current red a exists'"),
+        ("released", "current red a exist", "expected 'current red a exist \\?', got"),
+        ("released", "[ if current red a exist , then loc of current red a ]", "expected ', else'"),
+        ("released", "[ if current red a exist , else loc of current red a ]", "expected ', then' after"),
+        ("english", "Name the color of the b", "expected 'Name the color of the b.'"),
+        ("english", "If there is a red a, then name the color of the b.", "expected ', otherwise'"),
+        ("english", "Name the taste of the b.", "no operator is written 'name the taste of the b'"),
+        ("english", "Name the color of the b, otherwise.", "no operator|should have ended"),
+        ("prefix", "(Exist red)", "Exist can't be asked about 'red'"),
+        ("prefix", "(Exists red a)", "expected \\(operator …\\)"),
+        ("prefix", "(Exist red a) (Exist red b)", "should have ended before"),
+        ("prefix", "(AddEqual red a)", "AddEqual compares with a number"),
+        ("prefix", "(if (Exist red a) (Exist red b))", "expected \\(operator …\\)"),
+        ("prefix", "", "expected \\(operator …\\)"),
+    ],
+)
 def test_what_is_no_sentence_is_refused(form: str, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read_sentence(PAPER, text, form)

@@ -65,7 +65,8 @@ def test_generated_questions_are_the_instructions_of_their_side(preset: str, spl
         examples = made.sample(condition, 20_480)
         operators, objects = (examples.factors[name].tolist() for name in ("operator", "object"))
         assert set(zip(operators, map(tuple, objects), strict=True)) == instructions(
-            PAPER, combinations(PAPER.sizes, split, side))
+            PAPER, combinations(PAPER.sizes, split, side)
+        )
 
 
 def test_named_objects_are_uniform_and_answers_are_not_restricted() -> None:
@@ -85,8 +86,9 @@ def test_ten_shapes_divide_as_in_the_published_demonstrations() -> None:
     assert (len(train), len(test), len(train & test)) == (400, 400, 200)
     examples = made.sample("ood/operators", 4096)
     assert examples.factors["object"][:, 0].max() == 10
-    assert set(zip(examples.factors["operator"].tolist(), map(tuple, examples.factors["object"].tolist()), strict=True)
-               ) == instructions(PAPER, test)
+    assert set(
+        zip(examples.factors["operator"].tolist(), map(tuple, examples.factors["object"].tolist()), strict=True)
+    ) == instructions(PAPER, test)
 
 
 def test_trees_train_80_triples_and_test_80_others() -> None:
@@ -115,8 +117,13 @@ def test_generated_trees_are_the_triples_of_their_side(preset: str) -> None:
 
 
 def test_test_sets_are_stratified_by_the_operator_reached() -> None:
-    cases = [("gcog/distractor", "iid"), ("gcog/systematic-trees", "ood/trees"), ("gcog/systematic-trees", "iid"),
-             ("gcog/systematic-trees", "ood/mixed-leaves"), ("gcog/productive", "ood/depth=5")]
+    cases = [
+        ("gcog/distractor", "iid"),
+        ("gcog/systematic-trees", "ood/trees"),
+        ("gcog/systematic-trees", "iid"),
+        ("gcog/systematic-trees", "ood/mixed-leaves"),
+        ("gcog/productive", "ood/depth=5"),
+    ]
     for name, condition in cases:
         operator = task(name).sample(condition, 10_000, data_seed="test").factors["operator"]
         assert np.unique(operator, return_counts=True)[1].tolist() == [1250] * 8

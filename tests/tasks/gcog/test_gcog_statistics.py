@@ -117,10 +117,19 @@ def test_locations_stay_uniform_where_products_take_odd_cells() -> None:
     assert fair(int(odd.sum()), len(odd), 0.25)
 
 
-@pytest.mark.parametrize(("name", "true", "ways"), [
-    ("SumEven", True, 4900), ("SumEven", False, 5000), ("SumOdd", True, 5000), ("SumOdd", False, 4900),
-    ("ProductOdd", True, 600), ("ProductOdd", False, 9300), ("ProductEven", True, 9300), ("ProductEven", False, 600),
-])
+@pytest.mark.parametrize(
+    ("name", "true", "ways"),
+    [
+        ("SumEven", True, 4900),
+        ("SumEven", False, 5000),
+        ("SumOdd", True, 5000),
+        ("SumOdd", False, 4900),
+        ("ProductOdd", True, 600),
+        ("ProductOdd", False, 9300),
+        ("ProductEven", True, 9300),
+        ("ProductEven", False, 600),
+    ],
+)
 def test_pairs_of_cells_are_uniform_over_those_that_give_the_truth(name: str, true: bool, ways: int) -> None:
     from unseen.tasks.gcog.places import places
 
@@ -152,9 +161,12 @@ def test_pairs_of_cells_are_drawn_uniformly() -> None:
 
 
 FREQUENCIES = {
-    ("ExistAnd", True): (0, 0, 0, 1), ("ExistAnd", False): (1 / 4, 3 / 8, 3 / 8, 0),
-    ("ExistOr", True): (0, 3 / 8, 3 / 8, 1 / 4), ("ExistOr", False): (1, 0, 0, 0),
-    ("ExistXor", True): (0, 1 / 2, 1 / 2, 0), ("ExistXor", False): (1 / 2, 0, 0, 1 / 2),
+    ("ExistAnd", True): (0, 0, 0, 1),
+    ("ExistAnd", False): (1 / 4, 3 / 8, 3 / 8, 0),
+    ("ExistOr", True): (0, 3 / 8, 3 / 8, 1 / 4),
+    ("ExistOr", False): (1, 0, 0, 0),
+    ("ExistXor", True): (0, 1 / 2, 1 / 2, 0),
+    ("ExistXor", False): (1 / 2, 0, 0, 1 / 2),
 }
 
 
@@ -179,8 +191,10 @@ def test_numbers_say_nothing_about_the_truth(two: float) -> None:
     schema = Schema(enabled=("AddEqual", "SubtractEqual", "MultiplyEqual"))
     plan = make_plan(schema, 1, two_objects=two)
     found = many(plan, 12)
-    truth, number, code = (np.concatenate(parts) for parts in zip(
-        *((r.target == 0, r.number[:, 0], r.operator[:, 0]) for r in found), strict=True))
+    truth, number, code = (
+        np.concatenate(parts)
+        for parts in zip(*((r.target == 0, r.number[:, 0], r.operator[:, 0]) for r in found), strict=True)
+    )
     for name in schema.enabled:
         mine = code == schema.operators[name].code
         assert fair(int(truth[mine].sum()), int(mine.sum()))
@@ -235,6 +249,7 @@ def test_counting_tells_about_exist_unless_the_count_is_constant() -> None:
 
 def test_the_paper_counts_2080_single_tasks() -> None:
     single = sum(1 for name in STANDARD for _ in range(260))
-    instructions = sum({0: 10, 1: 26}.get(-1 if PAPER.operators[n].key is None else 1 - PAPER.operators[n].key, 260)
-                       for n in STANDARD)
+    instructions = sum(
+        {0: 10, 1: 26}.get(-1 if PAPER.operators[n].key is None else 1 - PAPER.operators[n].key, 260) for n in STANDARD
+    )
     assert (single, instructions) == (2080, 1596)

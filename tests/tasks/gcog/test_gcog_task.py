@@ -18,38 +18,66 @@ NAMES = ("gcog/distractor", "gcog/systematic-operators", "gcog/systematic-trees"
 PRESETS = ("clean", "released")
 GOLDEN: dict[str, dict[str, str]] = {
     "gcog/distractor clean": {
-        "train": "6cdf160bf652", "iid": "413e696ba01e", "iid/distractors=1": "e214e7151a40",
-        "iid/distractors=5": "0597d55d17e8", "ood/distractors=10": "888389d2c1d2",
-        "ood/distractors=20": "fd05c7cfad02", "ood/distractors=30": "2ba7d7ec1f52",
-        "ood/distractors=40": "6d1046b91a48", "ood/distractors=40-50": "86fedf33e569",
+        "train": "6cdf160bf652",
+        "iid": "413e696ba01e",
+        "iid/distractors=1": "e214e7151a40",
+        "iid/distractors=5": "0597d55d17e8",
+        "ood/distractors=10": "888389d2c1d2",
+        "ood/distractors=20": "fd05c7cfad02",
+        "ood/distractors=30": "2ba7d7ec1f52",
+        "ood/distractors=40": "6d1046b91a48",
+        "ood/distractors=40-50": "86fedf33e569",
     },
     "gcog/distractor released": {
-        "train": "0c419287f7ac", "iid": "7138c15487c1", "iid/distractors=1": "9f910266faee",
-        "iid/distractors=5": "d9c3c09b61e5", "ood/distractors=10": "5ff9c7ee198f",
-        "ood/distractors=20": "dc40deb5fb47", "ood/distractors=30": "8df6991742f8",
-        "ood/distractors=40": "b8e9d029e4ec", "ood/distractors=40-50": "5b69b8483c9d",
+        "train": "0c419287f7ac",
+        "iid": "7138c15487c1",
+        "iid/distractors=1": "9f910266faee",
+        "iid/distractors=5": "d9c3c09b61e5",
+        "ood/distractors=10": "5ff9c7ee198f",
+        "ood/distractors=20": "dc40deb5fb47",
+        "ood/distractors=30": "8df6991742f8",
+        "ood/distractors=40": "b8e9d029e4ec",
+        "ood/distractors=40-50": "5b69b8483c9d",
     },
     "gcog/systematic-operators clean": {
-        "train": "7e729516f167", "iid": "874d8d02387e", "ood/operators": "2abebbd6e993",
+        "train": "7e729516f167",
+        "iid": "874d8d02387e",
+        "ood/operators": "2abebbd6e993",
     },
     "gcog/systematic-operators released": {
-        "train": "18e3d83707b5", "iid": "60337886e60d", "ood/operators": "07522e570bb6",
+        "train": "18e3d83707b5",
+        "iid": "60337886e60d",
+        "ood/operators": "07522e570bb6",
     },
     "gcog/systematic-trees clean": {
-        "train": "5bf16cbae4f0", "iid": "7560fc2a226f", "iid/depth=3": "c5464716f358", "ood/trees": "04751c11523d",
+        "train": "5bf16cbae4f0",
+        "iid": "7560fc2a226f",
+        "iid/depth=3": "c5464716f358",
+        "ood/trees": "04751c11523d",
         "ood/mixed-leaves": "de91cf4ae198",
     },
     "gcog/systematic-trees released": {
-        "train": "48cf7f37efd0", "iid": "fe5e87055cfe", "iid/depth=3": "4324ed65482e", "ood/trees": "9736f22618ec",
+        "train": "48cf7f37efd0",
+        "iid": "fe5e87055cfe",
+        "iid/depth=3": "4324ed65482e",
+        "ood/trees": "9736f22618ec",
         "ood/mixed-leaves": "d595a1eef8ee",
     },
     "gcog/productive clean": {
-        "train": "62cfa5939167", "iid": "4503535caea5", "iid/depth=1": "a3ef47c91222", "iid/depth=3": "6c442c7e5c6d",
-        "ood/depth=5": "5befeda48525", "ood/depth=7": "5d88b3632254",
+        "train": "62cfa5939167",
+        "iid": "4503535caea5",
+        "iid/depth=1": "a3ef47c91222",
+        "iid/depth=3": "6c442c7e5c6d",
+        "ood/depth=5": "5befeda48525",
+        "ood/depth=7": "5d88b3632254",
     },
     "gcog/productive released": {
-        "train": "9c9e7c05cd80", "iid": "e00e90b6edf4", "iid/depth=1": "d49361f1d03b", "iid/depth=3": "a452a1259a83",
-        "ood/depth=5": "77ab4c00a6cb", "ood/depth=7": "90b5587c8d2b",
+        "train": "9c9e7c05cd80",
+        "iid": "e00e90b6edf4",
+        "iid/depth=1": "d49361f1d03b",
+        "iid/depth=3": "a452a1259a83",
+        "ood/depth=5": "77ab4c00a6cb",
+        "ood/depth=7": "90b5587c8d2b",
     },
     "everything": {
         "train": "9738ac0bc758",
@@ -66,13 +94,36 @@ def test_golden_blocks(name: str, preset: str) -> None:
 
 
 def test_golden_block_with_everything_on() -> None:
-    made = task("gcog/productive", operators=(*STANDARD, *FURTHER), two_objects=0.5, constant_count=True,
-                coding="embedding", features={**dict(FEATURES), "size": ["small", "big", "huge"]}, grid=(12, 9))
+    made = task(
+        "gcog/productive",
+        operators=(*STANDARD, *FURTHER),
+        two_objects=0.5,
+        constant_count=True,
+        coding="embedding",
+        features={**dict(FEATURES), "size": ["small", "big", "huge"]},
+        grid=(12, 9),
+    )
     assert fingerprint(made.sample("train", 1024))[:12] == GOLDEN["everything"]["train"]
 
 
-FURTHER = ("ExistAnd", "ExistOr", "ExistXor", "IsColor", "IsShape", "SameColor", "SameShape", "NotSameColor",
-           "NotSameShape", "AddEqual", "SubtractEqual", "MultiplyEqual", "GetSize", "IsSize", "SameSize", "NotSameSize")
+FURTHER = (
+    "ExistAnd",
+    "ExistOr",
+    "ExistXor",
+    "IsColor",
+    "IsShape",
+    "SameColor",
+    "SameShape",
+    "NotSameColor",
+    "NotSameShape",
+    "AddEqual",
+    "SubtractEqual",
+    "MultiplyEqual",
+    "GetSize",
+    "IsSize",
+    "SameSize",
+    "NotSameSize",
+)
 
 
 def test_specs() -> None:
@@ -86,8 +137,12 @@ def test_specs() -> None:
     two = {f.name for f in task("gcog/productive", preset="released", coding="embedding").spec.inputs}
     assert {"rule_shape_2", "rule_color_2"} <= two
     assert "rule_shape_2" not in {f.name for f in task("gcog/productive", coding="embedding").spec.inputs}
-    wide = task("gcog/distractor", grid=(12, 9), features={**dict(FEATURES), "size": ["small", "big"]},
-                operators=(*STANDARD, "AddEqual")).spec
+    wide = task(
+        "gcog/distractor",
+        grid=(12, 9),
+        features={**dict(FEATURES), "size": ["small", "big"]},
+        operators=(*STANDARD, "AddEqual"),
+    ).spec
     assert wide.stream("stimulus") == Stream("stimulus", 109, Grid(12, 9))
     assert (wide.field("rule").width, wide.field("stimulus").width, wide.target.width) == (11, 4, 2 + 108 + 26 + 10 + 2)
 
@@ -96,20 +151,44 @@ def test_conditions_and_what_is_unseen() -> None:
     unseen = {name: {c.name: c.unseen for c in task(name).conditions.values()} for name in NAMES}
     assert unseen == {
         "gcog/distractor": dict.fromkeys(
-            ["train", "iid", "iid/distractors=1", "iid/distractors=5", "ood/distractors=10", "ood/distractors=20",
-             "ood/distractors=30", "ood/distractors=40", "ood/distractors=40-50"], ()),
+            [
+                "train",
+                "iid",
+                "iid/distractors=1",
+                "iid/distractors=5",
+                "ood/distractors=10",
+                "ood/distractors=20",
+                "ood/distractors=30",
+                "ood/distractors=40",
+                "ood/distractors=40-50",
+            ],
+            (),
+        ),
         "gcog/systematic-operators": {"train": (), "iid": (), "ood/operators": ("operator", "object")},
-        "gcog/systematic-trees": {"train": (), "iid": (), "iid/depth=3": (), "ood/trees": ("operators",),
-                                  "ood/mixed-leaves": ("operators",)},
-        "gcog/productive": {"train": (), "iid": (), "iid/depth=1": (), "iid/depth=3": (), "ood/depth=5": ("depth",),
-                            "ood/depth=7": ("depth",)},
+        "gcog/systematic-trees": {
+            "train": (),
+            "iid": (),
+            "iid/depth=3": (),
+            "ood/trees": ("operators",),
+            "ood/mixed-leaves": ("operators",),
+        },
+        "gcog/productive": {
+            "train": (),
+            "iid": (),
+            "iid/depth=1": (),
+            "iid/depth=3": (),
+            "ood/depth=5": ("depth",),
+            "ood/depth=7": ("depth",),
+        },
     }
     alone = task("gcog/productive", train_depths=1, depths="1,3,5,7,9")
     assert list(alone.conditions) == ["train", "iid", "ood/depth=3", "ood/depth=5", "ood/depth=7", "ood/depth=9"]
     leaking = task("gcog/systematic-operators", split="released").conditions["ood/operators"]
     assert leaking.unseen == () and "520 of them training combinations" in leaking.summary
-    assert list(task("gcog/distractor", ood_distractors=(7,)).conditions)[-2:] == ["ood/distractors=7",
-                                                                                  "ood/distractors=7-17"]
+    assert list(task("gcog/distractor", ood_distractors=(7,)).conditions)[-2:] == [
+        "ood/distractors=7",
+        "ood/distractors=7-17",
+    ]
 
 
 def test_in_small_worlds_the_widest_condition_ends_where_there_is_no_room_left() -> None:
@@ -128,7 +207,8 @@ def test_in_small_worlds_the_widest_condition_ends_where_there_is_no_room_left()
 def test_numbers_of_distractors_and_depths(preset: str) -> None:
     made = task("gcog/distractor", preset=preset)
     assert set(made.sample("train", 2000).factors["distractors"].tolist()) == set(
-        range(1, 6) if preset == "clean" else range(6))
+        range(1, 6) if preset == "clean" else range(6)
+    )
     forty = made.sample("ood/distractors=40", 500).factors["distractors"]
     assert (forty == 40).all() if preset == "clean" else (forty <= 40).all() and forty.mean() < 38
     mixed = task("gcog/productive", preset=preset).sample("train", 2000).factors
@@ -178,15 +258,21 @@ ERRORS = [
     ("gcog/productive", {"train_depths": "1,2"}, "train_depths = .*: expected different odd numbers in order"),
     ("gcog/productive", {"depths": "3,1"}, "depths = .*: expected different odd numbers in order"),
     ("gcog/productive", {"depths": ""}, "depths"),
-    ("gcog/productive", {"depths": "1,3,5,7,9,11,13"},
-     "questions of depth 13 have 127 operators and up to 5 distractors, but the grid has only 100 cells"),
+    (
+        "gcog/productive",
+        {"depths": "1,3,5,7,9,11,13"},
+        "questions of depth 13 have 127 operators and up to 5 distractors, but the grid has only 100 cells",
+    ),
     ("gcog/productive", {"depths": "1,99"}, "but the grid has only 100 cells"),
     ("gcog/productive", {"depths": "1,101"}, "less than or equal to 99"),
     ("gcog/productive", {"distractors": (5, 1)}, "expected the lowest and the highest number, got 5, 1"),
     ("gcog/productive", {"distractors": (-1, 1)}, "greater than or equal to 0"),
     ("gcog/productive", {"grid": (4, 4)}, "but the grid has only 16 cells; take smaller depths"),
-    ("gcog/distractor", {"features": {"shape": ["a", "b", "c"], "color": ["red", "blue"]}},
-     "there are only 6 different objects; take smaller depths, fewer distractors or more features"),
+    (
+        "gcog/distractor",
+        {"features": {"shape": ["a", "b", "c"], "color": ["red", "blue"]}},
+        "there are only 6 different objects; take smaller depths, fewer distractors or more features",
+    ),
     ("gcog/distractor", {"operators": ("Exist", "Getcolor")}, "unknown operator 'Getcolor'. Did you mean 'GetColor'"),
     ("gcog/productive", {"operators": ("GetColor",)}, "a question of depth 3 needs a boolean one, such as Exist"),
     ("gcog/productive", {"preset": "released", "task_shapes": 27}, "task_shapes = 27"),
@@ -233,8 +319,11 @@ def test_verify_finds_a_leak_nobody_declared(monkeypatch: pytest.MonkeyPatch) ->
     from unseen.tasks.gcog import SystematicOperators
 
     made = task("gcog/systematic-operators")
-    monkeypatch.setattr(SystematicOperators, "generate", lambda self, condition, draws: super(
-        SystematicOperators, self).generate("train", draws))
+    monkeypatch.setattr(
+        SystematicOperators,
+        "generate",
+        lambda self, condition, draws: super(SystematicOperators, self).generate("train", draws),
+    )
     failed = {check.name for check in verify(made, n=400) if check.status == "FAIL"}
     assert {"unseen", "artefact leak"} <= failed
 
@@ -251,23 +340,39 @@ def test_verify_finds_wrong_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Distractor, "generate", wrong)
     report = verify(task("gcog/distractor", ood_distractors=()), n=400)
     assert {check.condition for check in report if check.name == "solver" and check.status == "FAIL"} == {
-        "train", "iid", "iid/distractors=1", "iid/distractors=5"}
+        "train",
+        "iid",
+        "iid/distractors=1",
+        "iid/distractors=5",
+    }
 
 
 @pytest.mark.parametrize("name", ["gcog/productive", "gcog/systematic-trees"])
 def test_iid_conditions_have_as_many_distractors_as_training(name: str) -> None:
     made = task(name, preset="released")
-    numbers = {condition: set(made.sample(condition, 300).factors["distractors"].tolist())
-               for condition in made.conditions if condition == "train" or condition.startswith("iid")}
+    numbers = {
+        condition: set(made.sample(condition, 300).factors["distractors"].tolist())
+        for condition in made.conditions
+        if condition == "train" or condition.startswith("iid")
+    }
     assert len(numbers) > 2 and set(map(tuple, numbers.values())) == {(0,)}
 
 
 def test_conditions_out_of_distribution_have_more_distractors_than_training() -> None:
     assert list(task("gcog/distractor", distractors=(1, 20)).conditions) == [
-        "train", "iid", "iid/distractors=1", "iid/distractors=20", "ood/distractors=30", "ood/distractors=40",
-        "ood/distractors=40-50"]
+        "train",
+        "iid",
+        "iid/distractors=1",
+        "iid/distractors=20",
+        "ood/distractors=30",
+        "ood/distractors=40",
+        "ood/distractors=40-50",
+    ]
     assert list(task("gcog/distractor", distractors=(0, 0), ood_distractors=()).conditions) == [
-        "train", "iid", "iid/distractors=0"]
+        "train",
+        "iid",
+        "iid/distractors=0",
+    ]
 
 
 def test_questions_need_objects_to_ask_about() -> None:

@@ -67,8 +67,13 @@ def test_lengths(deep: int, nodes: int, length: int) -> None:
 
 
 @settings(derandomize=True, deadline=None, max_examples=25)
-@given(name=st.sampled_from(list(SCHEMAS)), deep=st.sampled_from([1, 3, 5]), seed=st.integers(0, 10**6),
-       two=st.sampled_from([0.0, 0.5]), unnamed=st.sampled_from([0, 1]))
+@given(
+    name=st.sampled_from(list(SCHEMAS)),
+    deep=st.sampled_from([1, 3, 5]),
+    seed=st.integers(0, 10**6),
+    two=st.sampled_from([0.0, 0.5]),
+    unnamed=st.sampled_from([0, 1]),
+)
 def test_the_encoder_agrees_with_the_slow_one(name: str, deep: int, seed: int, two: float, unnamed: int) -> None:
     plan = make_plan(SCHEMAS[name], deep, two_objects=two)
     records = clean(plan, 16, seed)
@@ -108,8 +113,13 @@ def test_widths_of_the_codings() -> None:
     assert widths == {
         "integer": [("rule", "real", 8), ("stimulus", "real", 3)],
         "onehot": [("rule", "real", 84), ("stimulus", "real", 37)],
-        "embedding": [("rule_operator", "category", 11), ("rule_shape", "category", 27), ("rule_color", "category", 11),
-                      ("stimulus_color", "category", 12), ("stimulus_shape", "category", 28)],
+        "embedding": [
+            ("rule_operator", "category", 11),
+            ("rule_shape", "category", 27),
+            ("rule_color", "category", 11),
+            ("stimulus_color", "category", 12),
+            ("stimulus_shape", "category", 28),
+        ],
     }
     assert rule_width(SCHEMAS["every operator"]) == 9
 

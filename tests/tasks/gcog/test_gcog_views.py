@@ -38,7 +38,9 @@ def view() -> View:
 
 
 def test_description() -> None:
-    assert describe(view()) == """\
+    assert (
+        describe(view())
+        == """\
 gcog/test, depth 3
 question: If the sum of the coordinates of the red a is odd, then name the color of the b, otherwise say where the blue c is.
 objects:  red a (1, 3), green b (0, 0), blue c (9, 2)
@@ -60,7 +62,8 @@ tree (→ the path taken):
 because:
   1. SumOdd red a: red a (1, 3); 1 + 3 = 4 → False
   2. GetLocation blue c: blue c (9, 2) → (9, 2)
-answer:   (9, 2)  (class 31)"""  # noqa: E501
+answer:   (9, 2)  (class 31)"""
+    )
 
 
 def test_a_wrong_target_is_not_explained_away() -> None:
@@ -68,14 +71,25 @@ def test_a_wrong_target_is_not_explained_away() -> None:
     assert describe(wrong).endswith("answer:   True  (class 0); the solver says (9, 2)")
 
 
-@pytest.mark.parametrize(("ask", "things", "value", "words"), [
-    (Ask("Exist", (("q", "red"),)), (), False, "Exist red q: not there → False"),
-    (Ask("ProductEven", (("a", "red"), ("c", "blue"))), (THINGS[0], THINGS[2]), True,
-     "ProductEven red a, blue c: red a (1, 3), blue c (9, 2); 1 · 3 · 9 · 2 = 54 → True"),
-    (Ask("SubtractEqual", (("a", "red"),), -4), (THINGS[0],), True,
-     "SubtractEqual red a = -4: red a (1, 3); −(1 + 3) = -4 → True"),
-    (Ask("GetShape", ((None, "blue"),)), (THINGS[2],), ("shape", "c"), "GetShape blue: blue c (9, 2) → c"),
-])
+@pytest.mark.parametrize(
+    ("ask", "things", "value", "words"),
+    [
+        (Ask("Exist", (("q", "red"),)), (), False, "Exist red q: not there → False"),
+        (
+            Ask("ProductEven", (("a", "red"), ("c", "blue"))),
+            (THINGS[0], THINGS[2]),
+            True,
+            "ProductEven red a, blue c: red a (1, 3), blue c (9, 2); 1 · 3 · 9 · 2 = 54 → True",
+        ),
+        (
+            Ask("SubtractEqual", (("a", "red"),), -4),
+            (THINGS[0],),
+            True,
+            "SubtractEqual red a = -4: red a (1, 3); −(1 + 3) = -4 → True",
+        ),
+        (Ask("GetShape", ((None, "blue"),)), (THINGS[2],), ("shape", "c"), "GetShape blue: blue c (9, 2) → c"),
+    ],
+)
 def test_reasons(ask: Ask, things: tuple[Thing, ...], value: object, words: str) -> None:
     assert because(view().schema, Step(ask, things, value)) == words
 
@@ -133,8 +147,10 @@ def test_views_are_of_one_record(coding: str) -> None:
     assert json.loads(json.dumps(record)) == record
 
 
-@pytest.mark.parametrize(("format", "begins"), [("text", "gcog/productive · train"), ("json", '{"tree"'),
-                                               ("svg", "<svg"), ("html", "<!doctype html>")])
+@pytest.mark.parametrize(
+    ("format", "begins"),
+    [("text", "gcog/productive · train"), ("json", '{"tree"'), ("svg", "<svg"), ("html", "<!doctype html>")],
+)
 def test_show(format: str, begins: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["show", "gcog/productive", "-n", "1", "--format", format])
     assert result.exit_code == 0 and result.output.startswith(begins)
@@ -142,8 +158,21 @@ def test_show(format: str, begins: str, tmp_path: Path) -> None:
 
 def test_show_json_is_what_verify_reads(tmp_path: Path) -> None:
     path = tmp_path / "examples.jsonl"
-    shown = CliRunner().invoke(app, ["show", "gcog/systematic-trees", "-n", "30", "--condition", "ood/trees",
-                                     "--format", "json", "--out", str(path)])
+    shown = CliRunner().invoke(
+        app,
+        [
+            "show",
+            "gcog/systematic-trees",
+            "-n",
+            "30",
+            "--condition",
+            "ood/trees",
+            "--format",
+            "json",
+            "--out",
+            str(path),
+        ],
+    )
     assert shown.exit_code == 0
     result = CliRunner().invoke(app, ["verify", "gcog", "--data", str(path)])
     assert result.exit_code == 0 and "30 of 30 answers agree with gcog" in result.output

@@ -43,7 +43,7 @@ def pool_of(*plans: Plan, size: int = 1, preset: PresetName = "clean", seed: obj
 
 def asked(pool: Pool, count: int = 1024, seed: object = 0) -> Records:
     """Records of a pool with one plan."""
-    (_, rows, records), = pool.ask(count, stream("test", seed).block())
+    ((_, rows, records),) = pool.ask(count, stream("test", seed).block())
     assert (rows == np.arange(count)).all()
     return records
 
@@ -51,8 +51,11 @@ def asked(pool: Pool, count: int = 1024, seed: object = 0) -> Records:
 def read(plan: Plan, records: Records) -> Iterator[tuple[int, Tree, list[Thing], list[Thing]]]:
     """Targets, trees, objects that some operator is about (clean), and distractors."""
     for target, (tree, things) in zip(records.target.tolist(), questions(plan, records), strict=True):
-        mine = [t for t in things if any(_means(plan.schema, ask.operator, named, t)
-                                         for ask in asks(tree) for named in ask.objects)]
+        mine = [
+            t
+            for t in things
+            if any(_means(plan.schema, ask.operator, named, t) for ask in asks(tree) for named in ask.objects)
+        ]
         yield target, tree, mine, [t for t in things if t not in mine]
 
 
@@ -62,9 +65,16 @@ def _means(schema: Schema, operator: str, named: tuple[str | None, ...], thing: 
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)
-@given(name=st.sampled_from(list(SCHEMAS)), depth=st.sampled_from([1, 3, 5]), two=st.sampled_from([0.0, 0.5, 1.0]),
-       low=st.integers(0, 6), more=st.integers(0, 6), constant=st.booleans(), size=st.sampled_from([1, 5, 1500]),
-       seed=st.integers(0, 10**9))
+@given(
+    name=st.sampled_from(list(SCHEMAS)),
+    depth=st.sampled_from([1, 3, 5]),
+    two=st.sampled_from([0.0, 0.5, 1.0]),
+    low=st.integers(0, 6),
+    more=st.integers(0, 6),
+    constant=st.booleans(),
+    size=st.sampled_from([1, 5, 1500]),
+    seed=st.integers(0, 10**9),
+)
 def test_clean_examples_of_pools(
     name: str, depth: int, two: float, low: int, more: int, constant: bool, size: int, seed: int
 ) -> None:
@@ -73,15 +83,22 @@ def test_clean_examples_of_pools(
 
 
 @settings(derandomize=True, deadline=None, max_examples=15)
-@given(depth=st.sampled_from([1, 3, 5]), low=st.integers(0, 3), more=st.integers(0, 40),
-       two=st.sampled_from([0.0, 0.5]), size=st.sampled_from([1, 5, 1500]), seed=st.integers(0, 10**9))
+@given(
+    depth=st.sampled_from([1, 3, 5]),
+    low=st.integers(0, 3),
+    more=st.integers(0, 40),
+    two=st.sampled_from([0.0, 0.5]),
+    size=st.sampled_from([1, 5, 1500]),
+    seed=st.integers(0, 10**9),
+)
 def test_released_examples_of_pools(depth: int, low: int, more: int, two: float, size: int, seed: int) -> None:
     plan = make_plan(PAPER, depth, (low, low + more), two_objects=two)
     check(plan, asked(pool_of(plan, size=size, preset="released", seed=seed), 96), sound=False)
 
 
-SMALL = Schema((("shape", tuple("abcd")), ("color", ("red", "blue", "green"))),
-               enabled=("Exist", "GetShape", "GetColor"))
+SMALL = Schema(
+    (("shape", tuple("abcd")), ("color", ("red", "blue", "green"))), enabled=("Exist", "GetShape", "GetColor")
+)
 TIGHT = {
     "a grid that may be full": make_plan(Schema(FEATURES, 3, 4), 3, (0, 9)),
     "a grid that is full": make_plan(Schema(FEATURES, 3, 4), 3, (9, 9), constant_count=True),
@@ -119,8 +136,10 @@ def test_tasks_with_a_pool(preset: str, coding: str, tmp_path: Path) -> None:
 
 
 def test_codings_read_the_same_pool() -> None:
-    tokens = [made.tokens(made.sample("train", 300)) for made in
-              (task("gcog/productive", pool=30, coding=coding) for coding in CODINGS)]
+    tokens = [
+        made.tokens(made.sample("train", 300))
+        for made in (task("gcog/productive", pool=30, coding=coding) for coding in CODINGS)
+    ]
     assert all((each.rule == tokens[0].rule).all() and (each.grid == tokens[0].grid).all() for each in tokens)
 
 
@@ -151,8 +170,10 @@ def test_a_larger_pool_begins_with_the_smaller_one() -> None:
 def test_there_are_as_many_questions_as_asked_for(preset: str) -> None:
     for size in (1, 20):
         made = task("gcog/productive", preset=preset, train_depths="3", pool=size)
-        rules = [{row.tobytes() for row in made.sample("train", 2000, data_seed=seed).inputs["rule"]}
-                 for seed in (0, 1, "validation", "test")]
+        rules = [
+            {row.tobytes() for row in made.sample("train", 2000, data_seed=seed).inputs["rule"]}
+            for seed in (0, 1, "validation", "test")
+        ]
         assert [len(found) for found in rules] == [size] * 4
         assert len(set.union(*rules)) == 4 * size  # every data seed has a pool of its own
     mixed = task("gcog/productive", preset=preset, pool=1).sample("train", 300)
@@ -277,12 +298,16 @@ def test_questions_are_known_by_heart_only_from_a_pool() -> None:
     assert abs(figure(pool=100_000)) < 0.02
 
 
-@pytest.mark.parametrize(("name", "options"), [
-    ("gcog/distractor", {"pool": 3, "ood_distractors": ()}),
-    ("gcog/systematic-trees", {"pool": 1000}),
-    ("gcog/systematic-operators", {"pool": 200, "preset": "released", "distractors": (1, 5)}),
-    ("gcog/systematic-trees", {"pool": 300, "preset": "released"}),  # no distractors: whole examples come again
-], ids=range(4))
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("gcog/distractor", {"pool": 3, "ood_distractors": ()}),
+        ("gcog/systematic-trees", {"pool": 1000}),
+        ("gcog/systematic-operators", {"pool": 200, "preset": "released", "distractors": (1, 5)}),
+        ("gcog/systematic-trees", {"pool": 300, "preset": "released"}),  # no distractors: whole examples come again
+    ],
+    ids=range(4),
+)
 def test_verify_knows_about_pools(name: str, options: dict[str, Any]) -> None:
     report = verify(task(name, **options), n=600)
     assert report.passed, [check for check in report if check.status == "FAIL"]
@@ -292,16 +317,24 @@ def test_verify_knows_about_pools(name: str, options: dict[str, Any]) -> None:
 def test_verify_finds_a_pool_nobody_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     from unseen.tasks.gcog import Distractor
 
-    monkeypatch.setattr(Distractor, "sample", lambda self, condition, n, start=0, data_seed=0: super(
-        Distractor, self.model_copy(update={"pool": 100})).sample("train", n, start, data_seed))
+    monkeypatch.setattr(
+        Distractor,
+        "sample",
+        lambda self, condition, n, start=0, data_seed=0: super(
+            Distractor, self.model_copy(update={"pool": 100})
+        ).sample("train", n, start, data_seed),
+    )
     report = verify(task("gcog/distractor", ood_distractors=()), n=600)
     assert {c.condition for c in report if (c.name, c.status) == ("artefact pool", "FAIL")} >= {"train", "iid"}
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"pool": 5, "train_size": 5}, "pool, train_size: take a pool of questions or a finite training set, not both"),
-    ({"pool": 0}, "pool = 0"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pool": 5, "train_size": 5}, "pool, train_size: take a pool of questions or a finite training set, not both"),
+        ({"pool": 0}, "pool = 0"),
+    ],
+)
 def test_wrong_pools(options: dict[str, int], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         task("gcog/productive", **options)

@@ -32,8 +32,14 @@ def test_sizes_may_differ_and_reach_the_whole_pool() -> None:
 
 
 def exclude(roles: list[int], absent: list[bool], size: int, hits_relevant: bool, count: int = 4000) -> np.ndarray:
-    return draw_exclusion(np.tile(roles, (count, 1)), np.tile(absent, (count, 1)), np.full(count, size),
-                          hits_relevant, 12, stream("test", roles, absent, size).block())
+    return draw_exclusion(
+        np.tile(roles, (count, 1)),
+        np.tile(absent, (count, 1)),
+        np.full(count, size),
+        hits_relevant,
+        12,
+        stream("test", roles, absent, size).block(),
+    )
 
 
 def test_relevant_features_are_spared_or_not() -> None:

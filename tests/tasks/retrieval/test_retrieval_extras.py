@@ -20,8 +20,9 @@ def plain_scan(tokens: np.ndarray, roles: list[int], forced: dict[int, int]) -> 
         for feature in sorted(set(roles)):
             if forced.get(feature) == t or not tokens[t, feature]:
                 continue
-            first_there = any(second == feature and (first in there or forced.get(first, t) < t)
-                              for first, second in pairs)
+            first_there = any(
+                second == feature and (first in there or forced.get(first, t) < t) for first, second in pairs
+            )
             second_comes = any(first == feature and forced.get(second, -1) >= t for first, second in pairs)
             if first_there or second_comes:
                 kept[t, feature] = False

@@ -115,9 +115,10 @@ JSON_FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("write", "kind", "spoil", "message"),
-                         [(write_tsv, *fault) for fault in TSV_FAULTS]
-                         + [(write_json_lines, *fault) for fault in JSON_FAULTS])
+@pytest.mark.parametrize(
+    ("write", "kind", "spoil", "message"),
+    [(write_tsv, *fault) for fault in TSV_FAULTS] + [(write_json_lines, *fault) for fault in JSON_FAULTS],
+)
 def test_a_fault_is_an_error_that_names_file_and_line(write, kind: str, spoil, message: str, tmp_path: Path) -> None:
     path = tmp_path / "examples"
     write(sample(kind), path)
@@ -163,8 +164,9 @@ def test_foreign_examples_are_judged_by_the_plain_solver(kind: str, write, tmp_p
     write(examples, path)
     wrong = make(kind).judge(path, **companions).mismatches
     assert [m.line for m in wrong] == ([12, 234] if write is write_tsv else [4, 78])
-    assert [(m.given, m.expected) for m in wrong] == [("yes", "no") if examples.targets[i] else ("no", "yes")
-                                                      for i in (3, 77)]
+    assert [(m.given, m.expected) for m in wrong] == [
+        ("yes", "no") if examples.targets[i] else ("no", "yes") for i in (3, 77)
+    ]
 
 
 def test_without_a_mapping_the_own_table_counts(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def test_before_is_existential_and_strict() -> None:
         return bool(evaluate(Before(0, 1), bits, binding)[0])
 
     assert before((0,), (), (1,))
-    assert not before((0, 1),)
+    assert not before(
+        (0, 1),
+    )
     assert not before((), (0, 1))
     assert not before((1,), (0,))
     assert before((1,), (0,), (1,))  # neither the first b nor the last decides alone

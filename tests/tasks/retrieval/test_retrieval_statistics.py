@@ -34,8 +34,13 @@ def measure(examples: Examples, kind: str) -> dict[str, float]:
     both, a_only, b_only = present.all(axis=1), present[:, 0] & ~present[:, 1], ~present[:, 0] & present[:, 1]
     none = ~present.any(axis=1)
     found[f"{kind} positives common token"] = common[yes].mean()
-    for name, rows in (("none", none), ("one", a_only | b_only), ("a only", a_only), ("b only", b_only),
-                       ("wrong", both)):
+    for name, rows in (
+        ("none", none),
+        ("one", a_only | b_only),
+        ("a only", a_only),
+        ("b only", b_only),
+        ("wrong", both),
+    ):
         found[f"{kind} negatives {name}"] = rows[~yes].mean()
     if kind == "T2":
         once = (counts[yes] == 1).all(axis=1)
@@ -64,8 +69,10 @@ def measure_two_pairs(examples: Examples, kind: str, yes: np.ndarray) -> dict[st
     per_pair = np.sort(columns.any(axis=2).reshape(-1, 2, 2).sum(axis=2), axis=1)
     right = Before(0, 1).holds(other)
     mixed = ((columns[:, 0] | columns[:, 1]) & (columns[:, 2] | columns[:, 3])).any(axis=1)
-    found = {f"{kind} positives, other {word}": (shown == k)[yes & four].mean()
-             for k, word in enumerate(("none", "one", "both"))}
+    found = {
+        f"{kind} positives, other {word}": (shown == k)[yes & four].mean()
+        for k, word in enumerate(("none", "one", "both"))
+    }
     for low, high, name in ((0, 0, "none+none"), (0, 1, "none+one"), (1, 1, "one+one")):
         found[f"{kind} negatives {name}"] = (per_pair == [low, high]).all(axis=1)[~yes & four].mean()
     found[f"{kind} positives, other right"] = right[yes & four].mean()

@@ -24,9 +24,11 @@ def test_golden_blocks(kind: str, preset: str) -> None:
 
 def test_spec_conditions_and_sizes() -> None:
     made = task("retrieval/T4", length=7)
-    assert made.spec == Spec((Stream("sequence", 7),),
-                             (Field("sequence", "bits", 36, "sequence"), Field("query", "bits", 36)),
-                             Target("binary", 1))
+    assert made.spec == Spec(
+        (Stream("sequence", 7),),
+        (Field("sequence", "bits", 36, "sequence"), Field("query", "bits", 36)),
+        Target("binary", 1),
+    )
     assert list(made.conditions) == ["train", "iid", "ood/single"] and made.validation == "ood/single"
     assert not any(condition.unseen for condition in made.conditions.values())
     assert "unseen" in made.conditions["ood/single"].summary

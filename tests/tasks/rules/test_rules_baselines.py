@@ -10,8 +10,14 @@ from unseen.tasks.rules import Coefficients
 from unseen.tasks.verify.baselines import baselines
 from unseen.tasks.verify.regressions import regressions
 
-CASES = [("rules/mlp", 1, "iid"), ("rules/mlp", 8, "iid"), ("rules/mha", 1, "ood/length=3"), ("rules/mha", 2, "iid"),
-         ("rules/rnn", 1, "ood/length=3"), ("rules/rnn", 2, "iid")]
+CASES = [
+    ("rules/mlp", 1, "iid"),
+    ("rules/mlp", 8, "iid"),
+    ("rules/mha", 1, "ood/length=3"),
+    ("rules/mha", 2, "iid"),
+    ("rules/rnn", 1, "ood/length=3"),
+    ("rules/rnn", 2, "iid"),
+]
 
 
 @pytest.mark.parametrize("setting", ["classification", "regression"])

@@ -26,8 +26,7 @@ def lines(case: dict[str, Any]) -> list[dict[str, Any]]:
     parameters = {key[0] if process == "rnn" else key: case[key] for key in keys}
     found = []
     for i, c in enumerate(case["c_index0"]):
-        line = {"process": process, "parameters": parameters, "c": c,
-                "y_classification": case["y_classification"][i]}
+        line = {"process": process, "parameters": parameters, "c": c, "y_classification": case["y_classification"][i]}
         if process == "mlp":
             line |= {"x": [case["x1"][i], case["x2"][i]], "y_regression": case["y_regression"][i]}
         elif process == "mha":
@@ -101,33 +100,39 @@ def parameters(line: dict[str, Any], **changed: Any) -> dict[str, Any]:
     return line | {"parameters": line["parameters"] | changed}
 
 
-@pytest.mark.parametrize(("line", "message"), [
-    ("[1, 2]", "expected one JSON object per line"),
-    (MLP | {"process": "MLP"}, "'process' must be mlp, mha or rnn; got 'MLP'"),
-    ("{", "expected one JSON object per line"),
-    (without(MLP, "process"), "'process' must be mlp, mha or rnn; got None"),
-    (without(MLP, "parameters"), "an object 'parameters'"),
-    (without(MLP, "x"), "'x' is missing"),
-    (without(without(MLP, "y_regression"), "y_classification"), "expected 'y_regression', 'y_classification' or both"),
-    (MLP | {"x": [1.0, 2.0, 3.0]}, r"'x' has shape \(3,\), expected \(2,\)"),
-    (MLP | {"x": [[1.0], [2.0, 3.0]]}, "'x' must be finite numbers, in lists of equal lengths"),
-    (MLP | {"x": ["1", "2"]}, "'x' must be finite numbers"),
-    (MLP | {"x": [1.0, float("nan")]}, "'x' must be finite numbers"),
-    (MLP | {"c": 2}, "'c' must be within 0 … 1; got 2 … 2"),
-    (MLP | {"c": 0.5}, "whole numbers"),
-    (MLP | {"c": [[0]]}, r"got shape \(1, 1\)"),
-    (MLP | {"c": 1e300}, "whole numbers"),
-    (MLP | {"y_regression": [[1.0, 2.0]]}, r"'y_regression' has shape \(1, 2\), expected \(\) or \(1,\)"),
-    (parameters(MLP, alpha=[1.0]), "one number for each rule"),
-    (without(MHA1, "search"), "'search' must be 1 or 2; got None"),
-    (MHA1 | {"search": 2}, r"'x' has shape \(3, 2, 4\), expected \(3, 2, 6\) or \(3, 12\)"),
-    (MHA1 | {"c": [0]}, "at least two tokens"),
-    (RNN | {"x": [[1.0] * 3] * 3}, r"'x' has shape \(3, 3\), expected \(3, 4\)"),
-    (parameters(RNN, A=[[1.0]]), r"'A' must have shape \(2, 4, 4\)"),
-    (parameters(RNN, B=[[1.0]]), r"'B' must have shape \(rules, D, D\)"),
-    (parameters(RNN, w=[1.0]), r"'w' has shape \(1,\), expected \(4,\)"),
-    (RNN | {"y_regression": [[1.0, 2.0]]}, r"expected \(3, 4\) or \(3,\) or \(3, 1\)"),
-])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[1, 2]", "expected one JSON object per line"),
+        (MLP | {"process": "MLP"}, "'process' must be mlp, mha or rnn; got 'MLP'"),
+        ("{", "expected one JSON object per line"),
+        (without(MLP, "process"), "'process' must be mlp, mha or rnn; got None"),
+        (without(MLP, "parameters"), "an object 'parameters'"),
+        (without(MLP, "x"), "'x' is missing"),
+        (
+            without(without(MLP, "y_regression"), "y_classification"),
+            "expected 'y_regression', 'y_classification' or both",
+        ),
+        (MLP | {"x": [1.0, 2.0, 3.0]}, r"'x' has shape \(3,\), expected \(2,\)"),
+        (MLP | {"x": [[1.0], [2.0, 3.0]]}, "'x' must be finite numbers, in lists of equal lengths"),
+        (MLP | {"x": ["1", "2"]}, "'x' must be finite numbers"),
+        (MLP | {"x": [1.0, float("nan")]}, "'x' must be finite numbers"),
+        (MLP | {"c": 2}, "'c' must be within 0 … 1; got 2 … 2"),
+        (MLP | {"c": 0.5}, "whole numbers"),
+        (MLP | {"c": [[0]]}, r"got shape \(1, 1\)"),
+        (MLP | {"c": 1e300}, "whole numbers"),
+        (MLP | {"y_regression": [[1.0, 2.0]]}, r"'y_regression' has shape \(1, 2\), expected \(\) or \(1,\)"),
+        (parameters(MLP, alpha=[1.0]), "one number for each rule"),
+        (without(MHA1, "search"), "'search' must be 1 or 2; got None"),
+        (MHA1 | {"search": 2}, r"'x' has shape \(3, 2, 4\), expected \(3, 2, 6\) or \(3, 12\)"),
+        (MHA1 | {"c": [0]}, "at least two tokens"),
+        (RNN | {"x": [[1.0] * 3] * 3}, r"'x' has shape \(3, 3\), expected \(3, 4\)"),
+        (parameters(RNN, A=[[1.0]]), r"'A' must have shape \(2, 4, 4\)"),
+        (parameters(RNN, B=[[1.0]]), r"'B' must have shape \(rules, D, D\)"),
+        (parameters(RNN, w=[1.0]), r"'w' has shape \(1,\), expected \(4,\)"),
+        (RNN | {"y_regression": [[1.0, 2.0]]}, r"expected \(3, 4\) or \(3,\) or \(3, 1\)"),
+    ],
+)
 def test_malformed_lines_are_named(tmp_path: Path, line: dict[str, Any] | str, message: str) -> None:
     process = line.get("process", "mlp").lower() if isinstance(line, dict) else "mlp"
     good = {"mlp": MLP, "mha": MHA1, "rnn": RNN}[process]
@@ -183,8 +188,14 @@ def test_our_own_examples_pass(tmp_path: Path) -> None:
             made = task(name, rules=3, setting=setting)
             examples = made.sample("ood/amplitude=2", 5)
             given = {key: values.tolist() for key, values in vars(made.parameters).items()}
-            line = {"process": name[-3:], "search": 1, "parameters": given, "c": examples.inputs["rule"].tolist(),
-                    "x": next(iter(examples.inputs.values())).tolist(), f"y_{setting}": examples.targets.tolist()}
+            line = {
+                "process": name[-3:],
+                "search": 1,
+                "parameters": given,
+                "c": examples.inputs["rule"].tolist(),
+                "x": next(iter(examples.inputs.values())).tolist(),
+                f"y_{setting}": examples.targets.tolist(),
+            }
             assert not judge(tmp_path, [line]).mismatches
 
 

@@ -76,8 +76,11 @@ class Draw:
     def rnn(self) -> tuple[Matrices, NDArray[Any], NDArray[np.int64]]:
         order, dimension = (int(self.random.integers(1, 4)) for _ in range(2))
         square = dimension, dimension
-        rules = Matrices(self.random.normal(size=(self.rules, order, *square)) / 2,
-                         self.random.normal(size=(self.rules, *square)), self.random.normal(size=dimension))
+        rules = Matrices(
+            self.random.normal(size=(self.rules, order, *square)) / 2,
+            self.random.normal(size=(self.rules, *square)),
+            self.random.normal(size=dimension),
+        )
         x = self.random.normal(size=(self.batch, self.length, dimension))
         return rules, x, self.c(self.batch, self.length)
 
@@ -114,8 +117,9 @@ class TestAgainstThePlainSolver:
         scale = np.abs(solved).max()
         np.testing.assert_allclose(found, solved, atol=1e-12 * scale)
         np.testing.assert_allclose(labels("rnn", rules, x, c, "readout"), solved @ rules.w, atol=1e-11 * scale)
-        np.testing.assert_array_equal(labels("rnn", rules, x, c, "classification"),
-                                      labels("rnn", rules, x, c, "readout") >= 0)
+        np.testing.assert_array_equal(
+            labels("rnn", rules, x, c, "classification"), labels("rnn", rules, x, c, "readout") >= 0
+        )
 
 
 class TestSymmetries:
@@ -124,10 +128,12 @@ class TestSymmetries:
     def test_twice_the_input_is_twice_the_number_and_the_same_class(self, draw: Draw, process: str) -> None:
         rules, x, c = draw.any(process)
         name = process[:3]
-        np.testing.assert_array_equal(labels(name, rules, 2 * x, c, "regression"),
-                                      2 * labels(name, rules, x, c, "regression"))
-        np.testing.assert_array_equal(labels(name, rules, 2 * x, c, "classification"),
-                                      labels(name, rules, x, c, "classification"))
+        np.testing.assert_array_equal(
+            labels(name, rules, 2 * x, c, "regression"), 2 * labels(name, rules, x, c, "regression")
+        )
+        np.testing.assert_array_equal(
+            labels(name, rules, 2 * x, c, "classification"), labels(name, rules, x, c, "classification")
+        )
 
     @PROPERTY
     @given(draws, st.sampled_from([1, 2]))
@@ -155,8 +161,10 @@ class TestSymmetries:
         # Without ties: among equals the first is found, and a permutation changes which that is.
         x = draw.random.normal(size=(draw.batch, draw.length, draw.rules, 2 + 2 * search))
         order = draw.random.permutation(draw.length)
-        np.testing.assert_array_equal(labels("mha", rules, x[:, order], c[:, order], "regression"),
-                                      labels("mha", rules, x, c, "regression")[:, order])
+        np.testing.assert_array_equal(
+            labels("mha", rules, x[:, order], c[:, order], "regression"),
+            labels("mha", rules, x, c, "regression")[:, order],
+        )
 
     @PROPERTY
     @given(draws)

@@ -29,8 +29,10 @@ MEANS = {2: 1.325, 4: 1.204, 8: 1.051, 16: 1.042, 32: 1.009}
 @pytest.mark.parametrize("process", ["mlp", "mha"])
 @pytest.mark.parametrize("rules", ZERO_LOSSES)
 def test_zero_predictor_of_the_authors_tasks(process: str, rules: int) -> None:
-    found = [task(f"rules/{process}", rules=rules, task_seed=seed, setting="regression").zero_loss("iid")
-             for seed in range(5)]
+    found = [
+        task(f"rules/{process}", rules=rules, task_seed=seed, setting="regression").zero_loss("iid")
+        for seed in range(5)
+    ]
     np.testing.assert_allclose(found, ZERO_LOSSES[rules], atol=5e-5)
     assert np.mean(found) == pytest.approx(MEANS[rules], abs=6e-4)
 
@@ -84,13 +86,23 @@ class TestPrior:
         assert rule_prior((0.5, 0.0, 0.5), 3).tolist() == [0.5, 0.0, 0.5]
         assert rule_prior("zipf(1.5)", 1).tolist() == [1.0]
 
-    @pytest.mark.parametrize(("prior", "message"), [
-        ("zipf", "expected uniform, zipf"), ("zipf(-1)", "expected uniform"), ("normal(1)", "expected uniform"),
-        ("dirichlet(1)", "expected uniform"), ("dirichlet(0, 1)", "alpha <= 0"), ("", "expected uniform"),
-        ("dirichlet(1, 1.5)", "expected uniform"), ("uniform(1)", "expected uniform"),
-        ("zipf(inf)", "expected uniform"),
-        ((0.5, 0.5), "each of the 3 rules; got 2"), ((0.5, 0.6, -0.1), "add up to 1"), ((0.5, 0.2, 0.2), "add up to 1"),
-    ])
+    @pytest.mark.parametrize(
+        ("prior", "message"),
+        [
+            ("zipf", "expected uniform, zipf"),
+            ("zipf(-1)", "expected uniform"),
+            ("normal(1)", "expected uniform"),
+            ("dirichlet(1)", "expected uniform"),
+            ("dirichlet(0, 1)", "alpha <= 0"),
+            ("", "expected uniform"),
+            ("dirichlet(1, 1.5)", "expected uniform"),
+            ("uniform(1)", "expected uniform"),
+            ("zipf(inf)", "expected uniform"),
+            ((0.5, 0.5), "each of the 3 rules; got 2"),
+            ((0.5, 0.6, -0.1), "add up to 1"),
+            ((0.5, 0.2, 0.2), "add up to 1"),
+        ],
+    )
     def test_wrong_ones_are_refused(self, prior: str | tuple[float, ...], message: str) -> None:
         with pytest.raises(UsageError, match=message):
             task("rules/mlp", rules=3, prior=prior)

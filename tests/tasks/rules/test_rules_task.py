@@ -55,11 +55,14 @@ def test_specs() -> None:
         assert task("rules/mlp", **options).spec == Spec((), (Field("x", "real", 2), rule), Target(kind))
         for search, width in ((1, 16), (2, 24)):
             assert task("rules/mha", search=search, **options).spec == Spec(
-                (Stream("tokens", 10, "set"),), (Field("features", "real", width, "tokens"), along),
-                Target(kind, 1, "tokens"))
+                (Stream("tokens", 10, "set"),),
+                (Field("features", "real", width, "tokens"), along),
+                Target(kind, 1, "tokens"),
+            )
         outputs = 32 if kind == "real" else 1
         assert task("rules/rnn", **options).spec == Spec(
-            (tokens,), (Field("x", "real", 32, "tokens"), along), Target(kind, outputs, "tokens"))
+            (tokens,), (Field("x", "real", 32, "tokens"), along), Target(kind, outputs, "tokens")
+        )
     read = task("rules/rnn", setting="regression", target="readout", dimension=5)
     assert read.spec.target == Target("real", 1, "tokens") and read.spec.field("x").width == 5
 
@@ -70,7 +73,8 @@ def test_conditions() -> None:
     for name in ("rules/mha", "rules/rnn"):
         found = task(name).conditions
         assert set(found) == {"train", "iid", "ood/amplitude=2"} | {
-            f"ood/length={n}{more}" for n in (3, 5, 20, 30) for more in ("", ",amplitude=2")}
+            f"ood/length={n}{more}" for n in (3, 5, 20, 30) for more in ("", ",amplitude=2")
+        }
         assert not any(condition.unseen for condition in found.values())
         for condition, length in (("iid", 10), ("ood/length=3", 3), ("ood/length=30,amplitude=2", 30)):
             assert task(name).sample(condition, 2).inputs["rule"].shape == (2, length)
@@ -79,18 +83,21 @@ def test_conditions() -> None:
     assert "ood/rules=uniform" not in task("rules/mlp", prior="zipf(0)").conditions
 
 
-@pytest.mark.parametrize(("name", "options", "message"), [
-    ("rules/mlp", {"rules": 0}, "rules = 0: Input should be greater than or equal to 1"),
-    ("rules/mlp", {"task_seed": -1}, "task_seed = -1"),
-    ("rules/mlp", {"amplitude": 0}, "amplitude = 0"),
-    ("rules/mlp", {"setting": "both"}, "setting = 'both'"),
-    ("rules/mlp", {"preset": "released"}, "preset = 'released'"),
-    ("rules/mlp", {"length": 5}, "unknown option 'length'"),
-    ("rules/mha", {"length": 1}, "length = 1: Input should be greater than or equal to 2"),
-    ("rules/mha", {"search": 3}, "search = 3"),
-    ("rules/rnn", {"target": "state"}, "target belongs to setting regression"),
-    ("rules/rnn", {"dimension": 0}, "dimension = 0"),
-])
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("rules/mlp", {"rules": 0}, "rules = 0: Input should be greater than or equal to 1"),
+        ("rules/mlp", {"task_seed": -1}, "task_seed = -1"),
+        ("rules/mlp", {"amplitude": 0}, "amplitude = 0"),
+        ("rules/mlp", {"setting": "both"}, "setting = 'both'"),
+        ("rules/mlp", {"preset": "released"}, "preset = 'released'"),
+        ("rules/mlp", {"length": 5}, "unknown option 'length'"),
+        ("rules/mha", {"length": 1}, "length = 1: Input should be greater than or equal to 2"),
+        ("rules/mha", {"search": 3}, "search = 3"),
+        ("rules/rnn", {"target": "state"}, "target belongs to setting regression"),
+        ("rules/rnn", {"dimension": 0}, "dimension = 0"),
+    ],
+)
 def test_wrong_options(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         task(name, **options)
@@ -119,8 +126,12 @@ class TestStreams:
 
     def test_what_differs_between_the_presets(self) -> None:
         """D1: the amplitude; D2: search 2; D6: the target of the rnn. Nothing else."""
-        for name, options in (("rules/mlp", {}), ("rules/mha", {"search": 1}), ("rules/mha", {"search": 2}),
-                              ("rules/rnn", {})):
+        for name, options in (
+            ("rules/mlp", {}),
+            ("rules/mha", {"search": 1}),
+            ("rules/mha", {"search": 2}),
+            ("rules/rnn", {}),
+        ):
             for setting in ("classification", "regression"):
                 clean, paper = (task(name, preset=preset, setting=setting, **options) for preset in ("clean", "paper"))
                 one, two = clean.sample("train", 40), paper.sample("train", 40)
@@ -229,8 +240,10 @@ def test_one_rule_is_a_task_like_any_other() -> None:
             np.testing.assert_allclose(made.solve(examples), examples.targets, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("options", "exact"), [
-    ({"order": 3, "dimension": 4}, True), ({"spread": "variance"}, False), ({"dimension": 1, "length": 1}, True)])
+@pytest.mark.parametrize(
+    ("options", "exact"),
+    [({"order": 3, "dimension": 4}, True), ({"spread": "variance"}, False), ({"dimension": 1, "length": 1}, True)],
+)
 def test_other_recurrences_are_solved(options: dict[str, Any], exact: bool) -> None:
     made = task("rules/rnn", setting="regression", **options)
     for condition in ("train", "ood/length=20"):

@@ -30,11 +30,18 @@ def failures(made: Any, n: int = N) -> list[Check]:
     return [check for check in verify(made, n) if check.status == "FAIL"]
 
 
-@pytest.mark.parametrize("options", [
-    {"name": "rules/mlp", "rules": 1}, {"name": "rules/mlp", "rules": 32, "preset": "paper"},
-    {"name": "rules/mha", "rules": 2}, {"name": "rules/mha", "rules": 8, "search": 2, "preset": "paper"},
-    {"name": "rules/rnn", "rules": 1, "length": 5}, {"name": "rules/rnn", "rules": 8, "length": 5, "preset": "paper"},
-], ids=lambda options: " ".join(map(str, options.values())))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"name": "rules/mlp", "rules": 1},
+        {"name": "rules/mlp", "rules": 32, "preset": "paper"},
+        {"name": "rules/mha", "rules": 2},
+        {"name": "rules/mha", "rules": 8, "search": 2, "preset": "paper"},
+        {"name": "rules/rnn", "rules": 1, "length": 5},
+        {"name": "rules/rnn", "rules": 8, "length": 5, "preset": "paper"},
+    ],
+    ids=lambda options: " ".join(map(str, options.values())),
+)
 @pytest.mark.parametrize("setting", ["classification", "regression"])
 def test_sound_tasks_pass(options: dict[str, Any], setting: str) -> None:
     assert failures(task(**options, setting=setting)) == []

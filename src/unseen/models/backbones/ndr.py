@@ -44,8 +44,14 @@ class NDR(nn.Module):
         width = options.width
         self.dropout, self.layers, self.once = options.dropout, options.layers, spec.target.along is None
         self.embed = Embed(spec, width)
-        self.block = NDRBlock(width, options.heads, options.feedforward * width, options.dropout,
-                              gate_dropout=options.gate_dropout, form=options.form)
+        self.block = NDRBlock(
+            width,
+            options.heads,
+            options.feedforward * width,
+            options.dropout,
+            gate_dropout=options.gate_dropout,
+            form=options.form,
+        )
         self.read_out = ReadOut(spec, width)
 
     def forward(self, inputs: Mapping[str, Tensor], tape: Tape = NO_TAPE) -> Tensor:

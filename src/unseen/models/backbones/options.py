@@ -38,6 +38,7 @@ class PlacedOptions(BackboneOptions):
     @model_validator(mode="after")
     def _places_are_learned(self) -> Self:
         if self.places is not None and self.positions != "learned":
-            raise ValueError(f"positions '{self.positions}' have no table of places: leave out places, or choose "
-                             "positions 'learned'")
+            raise ValueError(
+                f"positions '{self.positions}' have no table of places: leave out places, or choose positions 'learned'"
+            )
         return self

@@ -39,8 +39,9 @@ class Perceiver(nn.Module):
         width = options.width
         self.dropout = options.dropout
         self.embed = Embed(spec, width, options.positions, options.places)
-        self.core = Latents(options.latents, width, options.layers, options.heads, options.feedforward * width,
-                            options.dropout)
+        self.core = Latents(
+            options.latents, width, options.layers, options.heads, options.feedforward * width, options.dropout
+        )
         self.read_out = ReadOut(spec, width)
 
     def forward(self, inputs: Mapping[str, Tensor], tape: Tape = NO_TAPE) -> Tensor:

@@ -25,8 +25,10 @@ def sizes(spec: Spec) -> tuple[int, int]:
     spec.require(Field("token", "category", values, "tokens"))
     spec.require(Field("mask", "mask", 1, "tokens"))
     if (spec.target.kind, spec.target.along) != ("category", None) or len(spec.inputs) > 2:
-        raise UsageError(f"the ctl models read tokens and answer with one category, the target is {spec.target} and "
-                         f"the inputs are {', '.join(f.name for f in spec.inputs)}")
+        raise UsageError(
+            f"the ctl models read tokens and answer with one category, the target is {spec.target} and "
+            f"the inputs are {', '.join(f.name for f in spec.inputs)}"
+        )
     return values, spec.target.width
 
 

@@ -85,8 +85,9 @@ class Attention(nn.Module):
             return self._out(tokens.project(value_map, value_bias))
         maps = torch.cat([query_map * self.scale, key_map, value_map], -1)
         bias = torch.cat([query_bias * self.scale, torch.zeros_like(query_bias), value_bias])
-        query, key, value = (self._by_head(part).transpose(0, 1).contiguous()
-                             for part in tokens.project(maps, bias).chunk(3, -1))
+        query, key, value = (
+            self._by_head(part).transpose(0, 1).contiguous() for part in tokens.project(maps, bias).chunk(3, -1)
+        )
         scores = query @ key.mT
         padded = barrier(tokens, scores.dtype)
         if self.table is not None:

@@ -53,8 +53,10 @@ class JointOptions(TransformerOptions):
     @model_validator(mode="after")
     def _only_absolute(self) -> Self:
         if not self.absolute and (self.stim_position == "fixed" or self.pos_dropout):
-            raise ValueError("stim_position=fixed and pos_dropout belong to positions=absolute: without codes there is "
-                             "nothing to move or drop")
+            raise ValueError(
+                "stim_position=fixed and pos_dropout belong to positions=absolute: without codes there is "
+                "nothing to move or drop"
+            )
         return self
 
     @property

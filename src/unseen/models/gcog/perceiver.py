@@ -80,7 +80,8 @@ class Perceiver(nn.Module):
     def _turn(self, latents: Tensor | None, glance: Glance, tokens: Tokens, tape: Tape) -> Tensor:
         found = glance(latents, tokens, tape)
         latents = self.norm(found if latents is None else latents + found)
-        seen = self.among(Made(latents, Sequence(latents, tuple(range(latents.shape[1])))), tape,
-                          f"latents.{glance.name}.attention")
+        seen = self.among(
+            Made(latents, Sequence(latents, tuple(range(latents.shape[1])))), tape, f"latents.{glance.name}.attention"
+        )
         result: Tensor = self.norm(latents + seen)
         return result

@@ -60,8 +60,10 @@ class Recurrent(nn.Module):
         dtype = self.input_weight.dtype
         rule, stimulus = self.reading.rule(inputs, dtype), self.reading.stimulus(inputs, dtype)
         if len(stimulus.places) != self.reading.stimulus_length:
-            raise UsageError(f"the recurrent gcog models read a stimulus of {self.reading.stimulus_length} tokens, "
-                             f"{len(stimulus.places)} arrived; train one on the other grid")
+            raise UsageError(
+                f"the recurrent gcog models read a stimulus of {self.reading.stimulus_length} tokens, "
+                f"{len(stimulus.places)} arrived; train one on the other grid"
+            )
         rule_weight, stimulus_weight = self.input_weight.split(self.sizes)
         always = affine(stimulus.rows.flatten(1), stimulus_weight, self.input_bias)
         states: list[Tensor] = []

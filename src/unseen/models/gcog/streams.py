@@ -68,8 +68,10 @@ class Reading:
         places = tuple(range(rule + stimulus))
         if start is not None:
             if rule > start:
-                raise UsageError(f"a stimulus at place {start} leaves room for a rule of {start} tokens, {rule} "
-                                 "arrived; choose stim_position=following")
+                raise UsageError(
+                    f"a stimulus at place {start} leaves room for a rule of {start} tokens, {rule} "
+                    "arrived; choose stim_position=following"
+                )
             mask = None if self.mask is None else F.pad(inputs[self.mask], (0, stimulus), value=True)
             return Sequence(number_rows(fields, joint, dtype), (*places[:rule], *range(start, start + stimulus)), mask)
         if self.mask is None:
@@ -86,12 +88,15 @@ def read(spec: Spec, pad_mask: bool) -> Reading:
     """What there is to read; a task without a rule and a stimulus is refused."""
     names = {stream.name for stream in spec.streams}
     if names != {"rule", "stimulus"} or spec.along(None) or spec.target.kind != "category" or spec.target.along:
-        raise UsageError("the gcog models read the streams 'rule' and 'stimulus' and answer with a category; this task "
-                         f"has streams {', '.join(sorted(names)) or 'none'} and the target {spec.target}")
+        raise UsageError(
+            "the gcog models read the streams 'rule' and 'stimulus' and answer with a category; this task "
+            f"has streams {', '.join(sorted(names)) or 'none'} and the target {spec.target}"
+        )
     masks = {stream: [f.name for f in spec.along(stream) if f.kind == "mask"] for stream in names}
     if masks["stimulus"] or len(masks["rule"]) > 1:
-        raise UsageError("the gcog models know one mask, of the rule; the task has "
-                         f"{', '.join(masks['rule'] + masks['stimulus'])}")
+        raise UsageError(
+            f"the gcog models know one mask, of the rule; the task has {', '.join(masks['rule'] + masks['stimulus'])}"
+        )
     rule, stimulus = (tuple(f for f in spec.along(stream) if f.kind != "mask") for stream in ("rule", "stimulus"))
     mask = masks["rule"][0] if masks["rule"] and pad_mask else None
     return Reading(rule, stimulus, mask, spec.stream("stimulus").length, spec.target.width)
@@ -109,7 +114,8 @@ def number_rows(fields: tuple[Field, ...], inputs: Mapping[str, Tensor], dtype: 
     """
     parts = [
         F.embedding(inputs[f.name], _hot(f.width, dtype, inputs[f.name].device))
-        if f.kind == "category" else inputs[f.name].to(dtype)
+        if f.kind == "category"
+        else inputs[f.name].to(dtype)
         for f in fields
     ]
     return parts[0] if len(parts) == 1 else torch.cat(parts, -1)

@@ -115,8 +115,12 @@ class Embedding(nn.Module):
         self.positions, self.dropout = positions, dropout
         numbers = columns(tuple(f for f in fields if f.kind != "category"))
         bound = 1 / math.sqrt(numbers) if numbers else 0.0
-        parts = (torch.empty(f.width, width).normal_() if f.kind == "category" else
-                 torch.empty(f.width, width).uniform_(-bound, bound) for f in fields)
+        parts = (
+            torch.empty(f.width, width).normal_()
+            if f.kind == "category"
+            else torch.empty(f.width, width).uniform_(-bound, bound)
+            for f in fields
+        )
         self.weight = nn.Parameter(torch.cat(list(parts)))
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
 
@@ -133,8 +137,9 @@ class Embedding(nn.Module):
         return Made(states, sequence)
 
     def _code(self, places: tuple[int, ...]) -> Tensor:
-        return _codes(places if self.positions else len(places), self.weight.shape[1], self.weight.dtype,
-                      self.weight.device)
+        return _codes(
+            places if self.positions else len(places), self.weight.shape[1], self.weight.dtype, self.weight.device
+        )
 
 
 @constant

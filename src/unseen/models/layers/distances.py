@@ -43,8 +43,10 @@ class DistanceTable(nn.Module):
     def _products(self, query: Tensor, length: int, count: int) -> Tensor:
         """Of queries with the first `count` rows from the distance `length` − 1 on: (B, heads, Q, count)."""
         if length > self.length:
-            raise UsageError(f"relative positions know distances up to {self.length - 1}, {length} tokens arrived; for "
-                             "longer questions choose absolute positions")
+            raise UsageError(
+                f"relative positions know distances up to {self.length - 1}, {length} tokens arrived; for "
+                "longer questions choose absolute positions"
+            )
         rows = self.weight[self.length - length :][:count]
         # As one matrix: whether a product of four axes is folded into one depends on the number of members.
         return affine(query.flatten(0, 2), rows.mT).view(*query.shape[:3], -1)

@@ -40,8 +40,9 @@ def parted(partition: tuple[int, ...] | None, rules: int, modules: int) -> tuple
     if partition is None:
         return tuple(rule % modules for rule in range(rules))
     if len(partition) != rules or not set(partition) <= set(range(modules)):
-        raise UsageError(f"partition {partition}: expected one module, 0 to {modules - 1}, for each of the task's "
-                         f"{rules} rules")
+        raise UsageError(
+            f"partition {partition}: expected one module, 0 to {modules - 1}, for each of the task's {rules} rules"
+        )
     return partition
 
 

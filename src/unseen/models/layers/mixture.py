@@ -125,8 +125,15 @@ class _Mixture(torch.autograd.Function):
         # Where the inputs came as transposed rows, so does their gradient, lest it be copied.
         rows = x.stride(-1) != 1
         d_x = (d_hidden.mT @ _flat(first).mT).mT if rows else _flat(first) @ d_hidden
-        return (d_x.unflatten(0, x.shape[:-2]), d_given, d_first.view(first.shape), d_first_bias,
-                d_second.view(second.shape), d_score, d_score_bias)
+        return (
+            d_x.unflatten(0, x.shape[:-2]),
+            d_given,
+            d_first.view(first.shape),
+            d_first_bias,
+            d_second.view(second.shape),
+            d_score,
+            d_score_bias,
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor | None) -> tuple[Any, Any]:

@@ -35,8 +35,10 @@ class ModularBlock(nn.Module):
     ) -> None:
         super().__init__()
         if hidden < modules:
-            raise UsageError(f"{hidden} hidden units can't be divided among {modules} modules; choose a larger width, "
-                             "more feedforward, or fewer modules")
+            raise UsageError(
+                f"{hidden} hidden units can't be divided among {modules} modules; choose a larger width, "
+                "more feedforward, or fewer modules"
+            )
         self.dropout = dropout
         self.attention = Attention(width, heads, dropout, positions)
         self.mixture = Mixture(modules, width, hidden // modules, width, shared=True, scored=gating == "joint")

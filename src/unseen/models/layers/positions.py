@@ -38,9 +38,7 @@ def sinusoids(length: int, width: int, dtype: torch.dtype, device: torch.device)
 
 
 @constant
-def grid_sinusoids(
-    length: int, grid: Grid, width: int, dtype: torch.dtype, device: torch.device
-) -> Tensor:
+def grid_sinusoids(length: int, grid: Grid, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Row code on the first half of the channels, column code on the rest; zero past the grid."""
     cells = torch.arange(length, device=device)
     half = width // 2
@@ -64,8 +62,10 @@ class AddedPositions(nn.Module):
         self.scheme = "none" if stream.order == "set" else "sinusoidal" if between_tokens and grid else scheme
         if self.scheme == "learned":
             if self.places < stream.length:
-                raise UsageError(f"positions 'learned' for {self.places} places: stream '{stream.name}' has "
-                                 f"{stream.length}; choose more places")
+                raise UsageError(
+                    f"positions 'learned' for {self.places} places: stream '{stream.name}' has "
+                    f"{stream.length}; choose more places"
+                )
             sizes = (stream.order.rows, stream.order.columns) if isinstance(stream.order, Grid) else (self.places,)
             self.tables = nn.ParameterList([nn.init.normal_(torch.empty(n, width), std=0.02) for n in sizes])
 

@@ -46,8 +46,10 @@ class Tape:
             return None
         start, self.used = self.used, self.used + x.numel()
         if self.used > len(self.bits):
-            raise UsageError(f"the tape has {len(self.bits)} dropout lanes, {self.used} are needed so far; count them "
-                             "with a CountingTape on inputs of the same shape")
+            raise UsageError(
+                f"the tape has {len(self.bits)} dropout lanes, {self.used} are needed so far; count them "
+                "with a CountingTape on inputs of the same shape"
+            )
         lanes = self.bits[start : self.used].view(x.shape)
         # 1 where the lane is at least `first`, else 0. Comparing to booleans and back costs three times as much.
         first = dropped - _LANES // 2
@@ -61,8 +63,7 @@ class Tape:
 
 
 class CountingTape(Tape):
-    """Counts the lanes a pass of training (or of evaluation) takes, and hands out none; notes every name it could keep.
-    """
+    """Counts the lanes a pass of training (or of evaluation) takes, and hands out none; notes every name it could keep."""
 
     def __init__(self, *, training: bool = True) -> None:
         super().__init__()

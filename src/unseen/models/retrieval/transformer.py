@@ -50,11 +50,15 @@ class RetrievalTransformer(nn.Module):
         @model_validator(mode="after")
         def _literal_is_fixed(self) -> Self:
             if self.encoder == "literal" and (self.layers, self.heads, self.scale_embedding) != (1, 1, True):
-                raise ValueError("encoder 'literal' has one parameter-free layer, one head and no scale: leave out "
-                                 "layers, heads and scale_embedding")
+                raise ValueError(
+                    "encoder 'literal' has one parameter-free layer, one head and no scale: leave out "
+                    "layers, heads and scale_embedding"
+                )
             if not self.feedforward and (self.self_attention or self.encoder == "literal"):
-                raise ValueError("feedforward=false leaves nothing of the encoder but the embedding: it goes with "
-                                 "self_attention=false and encoder=full")
+                raise ValueError(
+                    "feedforward=false leaves nothing of the encoder but the embedding: it goes with "
+                    "self_attention=false and encoder=full"
+                )
             return self
 
     def __init__(self, options: Options, spec: Spec) -> None:

@@ -158,8 +158,9 @@ class RNNSizes(Sizes):
 ARCHITECTURES: dict[str, type[Sizes]] = {"mlp": MLPSizes, "mha": MHASizes, "rnn": RNNSizes}
 
 
-def parameter_count(architecture: str, gating: Gating, rules: int, width: int, *, search: int = 1, unused: bool = False,
-                    **sizes: Any) -> int:
+def parameter_count(
+    architecture: str, gating: Gating, rules: int, width: int, *, search: int = 1, unused: bool = False, **sizes: Any
+) -> int:
     """How many parameters a model has; `sizes` are further fields of its sizes.
 
     `search` gives the attention model's features: 4 or 6 per rule. `unused` adds what the authors' recurrent model

@@ -20,9 +20,11 @@ def read(spec: Spec, name: str, *, tokens: bool) -> tuple[int, int]:
     spec.require(Field(name, "real", field.width, field.along))
     spec.require(Field("rule", "category", rules, field.along))
     if (field.along is not None) != tokens or spec.target.along != field.along or spec.target.kind == "category":
-        raise UsageError(f"the model reads '{name}' and 'rule' and answers with yes and no or numbers, all "
-                         f"{'along a stream' if tokens else 'once per example'}; '{name}' is {field}, the target "
-                         f"{spec.target}")
+        raise UsageError(
+            f"the model reads '{name}' and 'rule' and answers with yes and no or numbers, all "
+            f"{'along a stream' if tokens else 'once per example'}; '{name}' is {field}, the target "
+            f"{spec.target}"
+        )
     return field.width, rules
 
 

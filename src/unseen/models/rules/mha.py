@@ -46,9 +46,17 @@ class RulesMHA(nn.Module):
         self.local_gating = options.gating != "joint"  # a score reads what other tokens have left
         features, rules = read(spec, "features", tokens=True)
         sizes = self.sizes = MHASizes(
-            gating=options.gating, rules=rules, width=options.width, inputs=features, outputs=spec.target.width,
-            core_width=options.core, given_modules=options.modules, match=options.match,
-            heads_per_module=options.heads, encoder=options.encoder, gate_hidden=options.gate_hidden,
+            gating=options.gating,
+            rules=rules,
+            width=options.width,
+            inputs=features,
+            outputs=spec.target.width,
+            core_width=options.core,
+            given_modules=options.modules,
+            match=options.match,
+            heads_per_module=options.heads,
+            encoder=options.encoder,
+            gate_hidden=options.gate_hidden,
         )
         width, seen = options.width, (sizes.heads + 1) * sizes.head
         self.encoder = TokenEncoder(features, rules, sizes.encoded)

@@ -35,8 +35,14 @@ class RulesMLP(nn.Module):
         self.local_gating = True  # there are no other tokens
         numbers, rules = read(spec, "x", tokens=False)
         sizes = self.sizes = MLPSizes(
-            gating=options.gating, rules=rules, width=options.width, inputs=numbers, outputs=spec.target.width,
-            core_width=options.core, given_modules=options.modules, match=options.match,
+            gating=options.gating,
+            rules=rules,
+            width=options.width,
+            inputs=numbers,
+            outputs=spec.target.width,
+            core_width=options.core,
+            given_modules=options.modules,
+            match=options.match,
         )
         width, inputs = options.width, (numbers + 1) * options.width
         self.number = nn.Sequential(Linear(1, width), nn.ReLU(), Linear(width, width))

@@ -47,9 +47,17 @@ class RulesRNN(nn.Module):
         self.local_gating = options.gating != "joint"  # a score reads what other tokens have left
         features, rules = read(spec, "x", tokens=True)
         sizes = self.sizes = RNNSizes(
-            gating=options.gating, rules=rules, width=options.width, inputs=features, outputs=spec.target.width,
-            core_width=options.core, given_modules=options.modules, match=options.match,
-            cell=options.cell, bias=options.bias, state=options.state,
+            gating=options.gating,
+            rules=rules,
+            width=options.width,
+            inputs=features,
+            outputs=spec.target.width,
+            core_width=options.core,
+            given_modules=options.modules,
+            match=options.match,
+            cell=options.cell,
+            bias=options.bias,
+            state=options.state,
         )
         alone, modules, state = options.gating == "none", sizes.modules, sizes.inner
         gates = (GATES[options.cell], modules, state)

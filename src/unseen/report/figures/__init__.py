@@ -9,8 +9,7 @@ from unseen.errors import UsageError, nearest
 from unseen.report.figure import Figure
 from unseen.report.source import Source
 
-MODULES = {"": "ours", "rules": "rules", "ctl": "ctl", "gcog": "gcog", "retrieval": "retrieval",
-           "exam": "exam"}
+MODULES = {"": "ours", "rules": "rules", "ctl": "ctl", "gcog": "gcog", "retrieval": "retrieval", "exam": "exam"}
 """Where the figures of a family are; '' for those of any study. Each module has a tuple `FIGURES`."""
 
 

@@ -44,6 +44,9 @@ def _cells(stack: Any, task: Task) -> pd.DataFrame | None:
         return None
     world = task.actual_world
     names = list(world.groups)
-    cells = cosine_cells(dict(zip(map(str, world.symbols), represent.cosines(stack, task)[0], strict=True)),
-                         world.names, [names[group] for group in world.group_of])
+    cells = cosine_cells(
+        dict(zip(map(str, world.symbols), represent.cosines(stack, task)[0], strict=True)),
+        world.names,
+        [names[group] for group in world.group_of],
+    )
     return cells if len(cells) else None

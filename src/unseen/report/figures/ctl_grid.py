@@ -32,8 +32,9 @@ def grid(source: Source, model: str) -> Drawing | None:
     said += [f"Chance is {levels[CHANCE]:.3g}, an oracle has {levels[ORACLE]:.0f}."] if levels else []
     if frame["runs"].nunique() > 1:
         said.append(f"Cells stand for {frame['runs'].min()} to {frame['runs'].max()} runs.")
-    return Drawing(_chart(frame), frame.assign(model=model), (*said, *notes(
-        source, rows, [TASK], [IID, OOD], [model], "○: ")))
+    return Drawing(
+        _chart(frame), frame.assign(model=model), (*said, *notes(source, rows, [TASK], [IID, OOD], [model], "○: "))
+    )
 
 
 def _placed(source: Source, rows: pd.DataFrame) -> pd.DataFrame:
@@ -41,29 +42,50 @@ def _placed(source: Source, rows: pd.DataFrame) -> pd.DataFrame:
     tasks = {cell: source.task(cell) for cell in rows["cell"]} if not {"bridge", "shared"} <= set(rows) else {}
     for name in ("bridge", "shared"):
         if name not in rows:
-            rows = rows.assign(**{name: pd.Series([getattr(tasks[cell], name, None) for cell in rows["cell"]],
-                                                  rows.index, dtype=object)})
+            rows = rows.assign(
+                **{
+                    name: pd.Series(
+                        [getattr(tasks[cell], name, None) for cell in rows["cell"]], rows.index, dtype=object
+                    )
+                }
+            )
     return rows[rows["bridge"].notna() & rows["shared"].notna()].astype({"bridge": int, "shared": int})
 
 
 def _chart(frame: pd.DataFrame) -> Any:
     alt = theme.load_altair()
-    text = [f"{mean:.2f}" + (f" ± {deviation:.2f}" if pd.notna(deviation) else "")
-            + (" ○" if still else "") for mean, deviation, still in
-            zip(frame["mean"], frame["deviation"], frame["still_learning"], strict=True)]
+    text = [
+        f"{mean:.2f}" + (f" ± {deviation:.2f}" if pd.notna(deviation) else "") + (" ○" if still else "")
+        for mean, deviation, still in zip(frame["mean"], frame["deviation"], frame["still_learning"], strict=True)
+    ]
     under = [f"{runs} run{'s' if runs != 1 else ''}" for runs in frame["runs"]]
     base = alt.Chart(frame.assign(text=text, under=under))
     plain = alt.Axis(labelAngle=0, ticks=False, domain=False)
     x = alt.X("shared:O", title="symbols shared at the bridge (k)", axis=plain)
     y = alt.Y("bridge:O", title="functions of the bridge (o)", sort="descending", axis=plain)
     ink = {"condition": {"test": "datum.mean > 0.6", "value": theme.GROUND["dark"]}, "value": theme.GROUND["light"]}
-    heat = base.mark_rect().encode(x=x, y=y, tooltip=[
-        alt.Tooltip("bridge:O"), alt.Tooltip("shared:O"), alt.Tooltip("mean:Q", format=".3f"),
-        alt.Tooltip("low:Q", title="95 % from", format=".3f"), alt.Tooltip("high:Q", title="to", format=".3f"),
-        alt.Tooltip("worst:Q", format=".3f"), alt.Tooltip("best:Q", format=".3f"), alt.Tooltip("runs:Q"),
-        alt.Tooltip("still_learning:Q", title="still learning")],
-        color=alt.Color("mean:Q", scale=alt.Scale(domain=[0, 1], scheme="viridis"),
-                        legend=alt.Legend(title="accuracy", format=".1f", gradientLength=150)))
-    return alt.layer(heat, base.mark_text(dy=-5, fontWeight=600).encode(x=x, y=y, text="text:N", color=ink),
-                     base.mark_text(dy=11, fontSize=10).encode(x=x, y=y, text="under:N", color=ink)).properties(
-        width=alt.Step(112), height=alt.Step(54))
+    heat = base.mark_rect().encode(
+        x=x,
+        y=y,
+        tooltip=[
+            alt.Tooltip("bridge:O"),
+            alt.Tooltip("shared:O"),
+            alt.Tooltip("mean:Q", format=".3f"),
+            alt.Tooltip("low:Q", title="95 % from", format=".3f"),
+            alt.Tooltip("high:Q", title="to", format=".3f"),
+            alt.Tooltip("worst:Q", format=".3f"),
+            alt.Tooltip("best:Q", format=".3f"),
+            alt.Tooltip("runs:Q"),
+            alt.Tooltip("still_learning:Q", title="still learning"),
+        ],
+        color=alt.Color(
+            "mean:Q",
+            scale=alt.Scale(domain=[0, 1], scheme="viridis"),
+            legend=alt.Legend(title="accuracy", format=".1f", gradientLength=150),
+        ),
+    )
+    return alt.layer(
+        heat,
+        base.mark_text(dy=-5, fontWeight=600).encode(x=x, y=y, text="text:N", color=ink),
+        base.mark_text(dy=11, fontSize=10).encode(x=x, y=y, text="under:N", color=ink),
+    ).properties(width=alt.Step(112), height=alt.Step(54))

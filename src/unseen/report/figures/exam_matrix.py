@@ -29,23 +29,41 @@ def draw(source: Source) -> Drawing | None:
 def _table(found: Exam) -> pd.DataFrame:
     """A line per model and ability: `score` (`low`, `high`), of how many `runs`, how many have `learned` and were
     `still_learning`, and what stands there as `text`."""
-    both = pd.concat([found.scores, found.reference.assign(model=found.reference["model"] + f" ({REFERENCE})")],
-                     ignore_index=True)
+    both = pd.concat(
+        [found.scores, found.reference.assign(model=found.reference["model"] + f" ({REFERENCE})")], ignore_index=True
+    )
     rows = normalised(both, found.bounds)
     # A seed's score of an ability is the mean over its tests, of those that it has learned.
     counted = rows[(rows["ability"] == INSIDE) | (rows["learned"] == 1)]
-    seeds = counted.groupby(["model", "ability", "seed"], sort=False).agg(
-        value=("value", "mean"), still_learning=("still_learning", "max")).reset_index()
+    seeds = (
+        counted.groupby(["model", "ability", "seed"], sort=False)
+        .agg(value=("value", "mean"), still_learning=("still_learning", "max"))
+        .reset_index()
+    )
     mean = means(seeds, ["model", "ability"]).rename(columns={"mean": "score", "runs": "seeds"})
-    amount = rows.groupby(["model", "ability"], sort=False).agg(
-        runs=("seed", "size"), learned=("learned", "sum")).reset_index()
+    amount = (
+        rows.groupby(["model", "ability"], sort=False)
+        .agg(runs=("seed", "size"), learned=("learned", "sum"))
+        .reset_index()
+    )
     order = list(dict.fromkeys(both["model"]))
-    grid = pd.MultiIndex.from_product([order, [one for one in ABILITIES if one in set(both["ability"]) or any(
-        one == ability for _, ability in found.untraced)]], names=["model", "ability"]).to_frame(index=False)
+    grid = pd.MultiIndex.from_product(
+        [
+            order,
+            [
+                one
+                for one in ABILITIES
+                if one in set(both["ability"]) or any(one == ability for _, ability in found.untraced)
+            ],
+        ],
+        names=["model", "ability"],
+    ).to_frame(index=False)
     frame = grid.merge(amount, how="left").merge(mean, how="left")
     frame[["runs", "learned", "still_learning"]] = frame[["runs", "learned", "still_learning"]].fillna(0).astype(int)
-    return frame.assign(text=[_text(found, row) for row in frame.to_dict("records")],
-                        doubt=(frame["learned"] < frame["runs"]).astype(int))
+    return frame.assign(
+        text=[_text(found, row) for row in frame.to_dict("records")],
+        doubt=(frame["learned"] < frame["runs"]).astype(int),
+    )
 
 
 def _text(found: Exam, row: dict[Hashable, Any]) -> str:
@@ -61,21 +79,51 @@ def _chart(frame: pd.DataFrame) -> Any:
     alt = theme.load_altair()
     plain = alt.Axis(labelAngle=-30, ticks=False, domain=False, orient="top")
     x = alt.X("ability:N", sort=[one for one in ABILITIES if one in set(frame["ability"])], title=None, axis=plain)
-    y = alt.Y("model:N", sort=list(dict.fromkeys(frame["model"])), title=None,
-              axis=alt.Axis(ticks=False, domain=False, labelPadding=8))
+    y = alt.Y(
+        "model:N",
+        sort=list(dict.fromkeys(frame["model"])),
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelPadding=8),
+    )
     known = frame[frame["score"].notna()]
     ink = {"condition": {"test": "datum.score > 0.6", "value": theme.GROUND["dark"]}, "value": theme.GROUND["light"]}
-    tip = [alt.Tooltip("model:N"), alt.Tooltip("ability:N"), alt.Tooltip("score:Q", format=".3f"),
-           alt.Tooltip("low:Q", title="95 % from", format=".3f"), alt.Tooltip("high:Q", title="to", format=".3f"),
-           alt.Tooltip("runs:Q"), alt.Tooltip("learned:Q"), alt.Tooltip("still_learning:Q", title="still learning")]
-    heat = alt.Chart(known).mark_rect().encode(x=x, y=y, tooltip=tip, color=alt.Color(
-        "score:Q", scale=alt.Scale(domain=[0, 1], scheme="viridis", clamp=True),
-        legend=alt.Legend(title="chance to oracle", format=".1f", gradientLength=150)))
+    tip = [
+        alt.Tooltip("model:N"),
+        alt.Tooltip("ability:N"),
+        alt.Tooltip("score:Q", format=".3f"),
+        alt.Tooltip("low:Q", title="95 % from", format=".3f"),
+        alt.Tooltip("high:Q", title="to", format=".3f"),
+        alt.Tooltip("runs:Q"),
+        alt.Tooltip("learned:Q"),
+        alt.Tooltip("still_learning:Q", title="still learning"),
+    ]
+    heat = (
+        alt.Chart(known)
+        .mark_rect()
+        .encode(
+            x=x,
+            y=y,
+            tooltip=tip,
+            color=alt.Color(
+                "score:Q",
+                scale=alt.Scale(domain=[0, 1], scheme="viridis", clamp=True),
+                legend=alt.Legend(title="chance to oracle", format=".1f", gradientLength=150),
+            ),
+        )
+    )
     layers = [heat, alt.Chart(known).mark_text(fontWeight=600).encode(x=x, y=y, text="text:N", color=ink)]
     doubtful, empty = frame[frame["doubt"] == 1], frame[frame["score"].isna()]
     if len(doubtful):
-        layers.append(alt.Chart(doubtful).mark_rect(fill=None, stroke=theme.GREY, strokeDash=[3, 3], strokeWidth=1.5,
-                                                    ).encode(x=x, y=y, tooltip=tip))
+        layers.append(
+            alt.Chart(doubtful)
+            .mark_rect(
+                fill=None,
+                stroke=theme.GREY,
+                strokeDash=[3, 3],
+                strokeWidth=1.5,
+            )
+            .encode(x=x, y=y, tooltip=tip)
+        )
     if len(empty):
         layers.append(alt.Chart(empty).mark_text(fontSize=10).encode(x=x, y=y, text="text:N"))
     return alt.layer(*layers).properties(width=alt.Step(86), height=alt.Step(34))

@@ -50,15 +50,26 @@ def _draw(source: Source, factor: str, metrics: dict[str, str]) -> Drawing | Non
             continue
         levels = sorted(set(whole["level"]), key=lambda level: ((*FIRST, level).index(level), level))
         chance = chances(source.task(runs["cell"].iloc[0]), factor, levels)
-        panels = [panel for metric, words in metrics.items()
-                  for panel in _panels(rows[metric], words, chance if metric == "accuracy" else None)]
+        panels = [
+            panel
+            for metric, words in metrics.items()
+            for panel in _panels(rows[metric], words, chance if metric == "accuracy" else None)
+        ]
         models = data.order(whole["series"].tolist())
-        chart = row_panels(panels, levels, models, Measure("share of answers"), columns=len(panels),
-                           width=min(300, 800 // len(panels) - 20))
+        chart = row_panels(
+            panels,
+            levels,
+            models,
+            Measure("share of answers"),
+            columns=len(panels),
+            width=min(300, 800 // len(panels) - 20),
+        )
         charts.append(headed(chart, heading if len(models) > 1 else f"{heading} · {models[0]}"))
         tables.append(table(panels, factor, "model").assign(setting=heading))
-        notes += [*([CHANCE] if chance is not None else []),
-                  *data.unseen(source, runs, data.conditions_of(whole, OUTSIDE[runs["task"].iloc[0]]))]
+        notes += [
+            *([CHANCE] if chance is not None else []),
+            *data.unseen(source, runs, data.conditions_of(whole, OUTSIDE[runs["task"].iloc[0]])),
+        ]
         meant.append(runs)
         shown.append(whole)
     if not charts:
@@ -73,8 +84,11 @@ def _panels(rows: pd.DataFrame, words: str, chance: pd.DataFrame | None) -> list
     if rows.empty:
         return []
     found = data.in_parts(rows, rows["task"].iloc[0])
-    return [Panel(f"{part}, {words}", found[part].assign(row=found[part]["level"]), marks=chance)
-            for part in (IID, OOD) if len(found[part])]
+    return [
+        Panel(f"{part}, {words}", found[part].assign(row=found[part]["level"]), marks=chance)
+        for part in (IID, OOD)
+        if len(found[part])
+    ]
 
 
 def chances(task: Task | None, factor: str, levels: Sequence[str]) -> pd.DataFrame | None:
@@ -90,15 +104,24 @@ def chances(task: Task | None, factor: str, levels: Sequence[str]) -> pd.DataFra
         return None
     sizes = pd.Series(kinds).value_counts()
     asked = [operators[level].answer if factor == OPERATOR else level for level in levels]
-    return pd.DataFrame({"row": list(levels), "value": [1 / sizes[kind] for kind in asked], "mark": GUESSED,
-                         "what": "chance", "say": "chance"})
+    return pd.DataFrame(
+        {
+            "row": list(levels),
+            "value": [1 / sizes[kind] for kind in asked],
+            "mark": GUESSED,
+            "what": "chance",
+            "say": "chance",
+        }
+    )
 
 
 def settings(source: Source) -> list[tuple[str, pd.DataFrame]]:
     """The runs on tasks of the paper in groups that differ in nothing but model and seed, each with a heading."""
     runs = source.runs[source.runs["task"].isin(measures.TASKS)]
     axes = [axis for axis in source.axes if axis not in ("task", "model") and runs[axis].nunique() > 1]
-    headings = [" · ".join([run["task"], *(f"{axis} {theme.title_of(run[axis])}" for axis in axes
-                                           if pd.notna(run[axis]))]) for run in runs.to_dict("records")]
+    headings = [
+        " · ".join([run["task"], *(f"{axis} {theme.title_of(run[axis])}" for axis in axes if pd.notna(run[axis]))])
+        for run in runs.to_dict("records")
+    ]
     grouped = runs.groupby(pd.Series(headings, runs.index, dtype=object), sort=False)
     return [(str(heading), found) for heading, found in grouped]

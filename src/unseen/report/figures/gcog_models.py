@@ -43,23 +43,35 @@ def draw_sizes(source: Source) -> Drawing | None:
             counted[key] = counted.get(key, 0) + len(found)
     if not counted:
         return None
-    frame = pd.DataFrame([[*key, number] for key, number in counted.items()],
-                         columns=["model", "options", "parameters", "runs"])
+    frame = pd.DataFrame(
+        [[*key, number] for key, number in counted.items()], columns=["model", "options", "parameters", "runs"]
+    )
     several = frame.groupby("model")["options"].transform("size") > 1
     frame["series"] = frame["model"].map(theme.title_of)
     frame["label"] = frame["series"].where(~several, frame["series"] + " · " + _varied(frame))
     rank = {model: place for place, model in enumerate(data.order(frame["model"].tolist()))}
     frame = frame.sort_values("model", key=lambda column: column.map(rank), kind="stable", ignore_index=True)
     alt = theme.load_altair()
-    y = alt.Y("label:N", sort=frame["label"].tolist(), title=None,
-              axis=alt.Axis(ticks=False, domain=False, labelPadding=8, labelLimit=420))
+    y = alt.Y(
+        "label:N",
+        sort=frame["label"].tolist(),
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelPadding=8, labelLimit=420),
+    )
     x = alt.X("parameters:Q", title="trained parameters", axis=alt.Axis(format="~s", tickCount=5, domain=False))
-    tip = [alt.Tooltip("label:N", title=" "), alt.Tooltip("parameters:Q", format=","), alt.Tooltip("options:N"),
-           alt.Tooltip("runs:Q")]
+    tip = [
+        alt.Tooltip("label:N", title=" "),
+        alt.Tooltip("parameters:Q", format=","),
+        alt.Tooltip("options:N"),
+        alt.Tooltip("runs:Q"),
+    ]
     colour = alt.Color("series:N", legend=None, scale=theme.colour_scale(frame["series"]))
     bars = alt.Chart(frame).mark_bar(cornerRadiusEnd=3, height=16).encode(x=x, y=y, color=colour, tooltip=tip)
-    texts = alt.Chart(frame).mark_text(align="left", dx=6, fontSize=11).encode(
-        x=x, y=y, text=alt.Text("parameters:Q", format=","))
+    texts = (
+        alt.Chart(frame)
+        .mark_text(align="left", dx=6, fontSize=11)
+        .encode(x=x, y=y, text=alt.Text("parameters:Q", format=","))
+    )
     return Drawing(alt.layer(bars, texts).properties(width=480, height=28 * len(frame)), frame.drop(columns="series"))
 
 
@@ -87,8 +99,11 @@ def _varied(frame: pd.DataFrame) -> pd.Series:
     words = []
     for model, own in zip(frame["model"], told, strict=True):
         others = [one for other, one in zip(frame["model"], told, strict=True) if other == model]
-        names = [name for name in dict.fromkeys(key for one in others for key in one)
-                 if len({one.get(name) for one in others}) > 1]
+        names = [
+            name
+            for name in dict.fromkeys(key for one in others for key in one)
+            if len({one.get(name) for one in others}) > 1
+        ]
         usual = model_options(model)
         words.append(", ".join(f"{name} {own.get(name, getattr(usual, name, ''))}" for name in names))
     return pd.Series(words, frame.index)
@@ -109,20 +124,38 @@ def draw_series(source: Source) -> Drawing | None:
             continue
         found = {part: rows_ for part, rows_ in data.in_parts(rows, task).items() if part in (IID, OOD) and len(rows_)}
         maps = {part: _configurations(of) for part, of in found.items()}
-        panels = [] if OOD not in found else [
-            Panel(f"OOD, by {axis}", found[OOD].assign(row=found[OOD][axis].map(_number), series=BERT),
-                  data.shortcut_lines(source, runs, data.conditions_of(rows, OUTSIDE[task])))
-            for axis in ("layers", "heads")]
+        panels = (
+            []
+            if OOD not in found
+            else [
+                Panel(
+                    f"OOD, by {axis}",
+                    found[OOD].assign(row=found[OOD][axis].map(_number), series=BERT),
+                    data.shortcut_lines(source, runs, data.conditions_of(rows, OUTSIDE[task])),
+                )
+                for axis in ("layers", "heads")
+            ]
+        )
         levels = [_levels(runs, axis) for axis in ("layers", "heads")]
         parts = [_heat(alt, part, of, *levels) for part, of in maps.items()]
-        parts += [row_panels([panel], names, [BERT], Measure(), columns=1, width=170)
-                  for panel, names in zip(panels, levels, strict=False)]
-        charts.append(headed(alt.hconcat(*parts, spacing=28).resolve_scale(
-            color="independent", fill="independent", shape="independent"), task))
-        tables += [of.rename(columns={"mean": "value"}).assign(panel=part, what="mean", task=task)
-                   for part, of in maps.items()]
-        tables += [table([panel], axis).assign(task=task) for panel, axis in zip(panels, ("layers", "heads"),
-                                                                                 strict=False)]
+        parts += [
+            row_panels([panel], names, [BERT], Measure(), columns=1, width=170)
+            for panel, names in zip(panels, levels, strict=False)
+        ]
+        charts.append(
+            headed(
+                alt.hconcat(*parts, spacing=28).resolve_scale(
+                    color="independent", fill="independent", shape="independent"
+                ),
+                task,
+            )
+        )
+        tables += [
+            of.rename(columns={"mean": "value"}).assign(panel=part, what="mean", task=task) for part, of in maps.items()
+        ]
+        tables += [
+            table([panel], axis).assign(task=task) for panel, axis in zip(panels, ("layers", "heads"), strict=False)
+        ]
         notes += data.unseen(source, runs, data.conditions_of(rows, OUTSIDE[task]))
         meant.append(runs)
         shown.append(rows)
@@ -147,18 +180,34 @@ def _configurations(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _heat(alt: Any, title: str, cells: pd.DataFrame, layers: list[str], heads: list[str]) -> Any:
-    x = alt.X("heads:O", sort=heads, scale=alt.Scale(domain=heads), axis=alt.Axis(labelAngle=0, ticks=False,
-                                                                                  domain=False))
+    x = alt.X(
+        "heads:O", sort=heads, scale=alt.Scale(domain=heads), axis=alt.Axis(labelAngle=0, ticks=False, domain=False)
+    )
     y = alt.Y("layers:O", sort=layers, scale=alt.Scale(domain=layers), axis=alt.Axis(ticks=False, domain=False))
-    tip = [alt.Tooltip("layers:O"), alt.Tooltip("heads:O"),
-           *(alt.Tooltip(f"{name}:Q", format=".1%") for name in ("mean", "low", "high")),
-           alt.Tooltip("runs:Q"), alt.Tooltip("still_learning:Q", title="still learning")]
-    boxes = alt.Chart(cells).mark_rect(cornerRadius=3).encode(x=x, y=y, tooltip=tip, color=alt.Color(
-        "mean:Q", scale=alt.Scale(domain=[0, 1], scheme="viridis"), legend=None))
-    texts = [alt.Chart(chosen).mark_text(fontSize=11, color=ink).encode(x=x, y=y, text=alt.Text("mean:Q", format=".0%"))
-             for chosen, ink in ((cells[cells["mean"] > 0.6], _DARK), (cells[cells["mean"] <= 0.6], _BRIGHT))]
+    tip = [
+        alt.Tooltip("layers:O"),
+        alt.Tooltip("heads:O"),
+        *(alt.Tooltip(f"{name}:Q", format=".1%") for name in ("mean", "low", "high")),
+        alt.Tooltip("runs:Q"),
+        alt.Tooltip("still_learning:Q", title="still learning"),
+    ]
+    boxes = (
+        alt.Chart(cells)
+        .mark_rect(cornerRadius=3)
+        .encode(
+            x=x,
+            y=y,
+            tooltip=tip,
+            color=alt.Color("mean:Q", scale=alt.Scale(domain=[0, 1], scheme="viridis"), legend=None),
+        )
+    )
+    texts = [
+        alt.Chart(chosen).mark_text(fontSize=11, color=ink).encode(x=x, y=y, text=alt.Text("mean:Q", format=".0%"))
+        for chosen, ink in ((cells[cells["mean"] > 0.6], _DARK), (cells[cells["mean"] <= 0.6], _BRIGHT))
+    ]
     return alt.layer(boxes, *texts, panel_title(alt, f"{title}, accuracy")).properties(
-        width=48 * len(heads), height=34 * len(layers))
+        width=48 * len(heads), height=34 * len(layers)
+    )
 
 
 # -- figure 7 ---------------------------------------------------------------------------------------------------------

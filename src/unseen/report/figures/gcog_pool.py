@@ -31,9 +31,13 @@ def draw_pool(source: Source) -> Drawing | None:
     pools, models = order(runs["pool"].tolist()), data.order(rows["series"].tolist())
     for heading, found in rows.groupby(_headings(rows, varied), sort=False):
         own = runs[runs["cell"].isin(found["cell"])]
-        panels = [Panel(name, of.assign(row=of["pool"].astype(str)), data.shortcut_lines(source, own, [condition]),
-                        every=True)
-                  for name, condition in CONDITIONS.items() if len(of := found[found["condition"] == condition])]
+        panels = [
+            Panel(
+                name, of.assign(row=of["pool"].astype(str)), data.shortcut_lines(source, own, [condition]), every=True
+            )
+            for name, condition in CONDITIONS.items()
+            if len(of := found[found["condition"] == condition])
+        ]
         if not panels:
             continue
         rows_shown = [pool for pool in pools if pool in set(own["pool"].astype(str))]
@@ -42,8 +46,7 @@ def draw_pool(source: Source) -> Drawing | None:
         tables.append(table(panels, "pool", "model").assign(setting=heading))
     if not charts:
         return None
-    notes = [*run_notes(runs, rows, data.BOUND, counted=True),
-             *data.unseen(source, runs, ["ood/trees"])]
+    notes = [*run_notes(runs, rows, data.BOUND, counted=True), *data.unseen(source, runs, ["ood/trees"])]
     return Drawing(stacked(charts), pd.concat(tables, ignore_index=True), tuple(notes))
 
 
@@ -58,6 +61,8 @@ def order(pools: Sequence[object]) -> list[str]:
 
 
 def _headings(rows: pd.DataFrame, varied: Sequence[str]) -> pd.Series:
-    told = [" · ".join(str(run[name]) if name == "model" else f"{name} {run[name]}" for name in varied)
-            for run in rows[list(varied)].to_dict("records")]
+    told = [
+        " · ".join(str(run[name]) if name == "model" else f"{name} {run[name]}" for name in varied)
+        for run in rows[list(varied)].to_dict("records")
+    ]
     return pd.Series(told or [""] * len(rows), rows.index, dtype=object)

@@ -45,8 +45,12 @@ def last(source: Source, runs: pd.DataFrame, metric: str = "accuracy", factor: s
 def states(source: Source, runs: pd.DataFrame) -> pd.Series:
     """What became of runs. One whose training accuracy was not measured is not known to have learned."""
     records = source.records
-    training = records[(records["selection"] == "last") & (records["factor"] == "") & (records["metric"] == "accuracy")
-                       & (records["condition"] == "train")].set_index("cell")["value"]
+    training = records[
+        (records["selection"] == "last")
+        & (records["factor"] == "")
+        & (records["metric"] == "accuracy")
+        & (records["condition"] == "train")
+    ].set_index("cell")["value"]
     learned = runs["cell"].map(training).astype(float) >= LEARNED
     return pd.Series(np.select([~learned, runs["still_learning"] == 1], [UNLEARNED, LEARNING], ENDED), runs.index)
 
@@ -75,8 +79,14 @@ def curve_points(source: Source, runs: pd.DataFrame, condition: str, metric: str
     """Points of learning curves with the `samples` that were seen: steps times the batch of the recipe."""
     curves = source.curves()
     points = curves[(curves["condition"] == condition) & (curves["metric"] == metric)]
-    told = pd.DataFrame({"cell": runs["cell"], "series": runs["model"].map(title_of), "seed": runs["seed"],
-                         "batch": runs["recipe_options"].map(batch_of)})
+    told = pd.DataFrame(
+        {
+            "cell": runs["cell"],
+            "series": runs["model"].map(title_of),
+            "seed": runs["seed"],
+            "batch": runs["recipe_options"].map(batch_of),
+        }
+    )
     found = told.merge(points[["cell", "step", "value"]], on="cell")
     return found.assign(samples=found["step"] * found["batch"])
 
@@ -85,19 +95,25 @@ def shortcut_lines(source: Source, runs: pd.DataFrame, conditions: Sequence[str]
     """What can be had without the task, on average over some conditions: chance as the paper counts it, the best
     shortcut where that is clearly more, and the oracle."""
     values = measured(source, runs["cell"].head(1), conditions)
-    return drawn(values | {CHANCE: measures.chance_of(measures.read_options(runs["task_options"].iloc[0]))}
-                 ) if values else {}
+    return (
+        drawn(values | {CHANCE: measures.chance_of(measures.read_options(runs["task_options"].iloc[0]))})
+        if values
+        else {}
+    )
 
 
 def unseen(source: Source, runs: pd.DataFrame, conditions: Iterable[str]) -> list[str]:
     """What is unseen in the conditions of some runs; numbers of distractors, none of which is, in one sentence."""
     wanted = list(conditions)
     crowded = [name for name in wanted if re.fullmatch(OUTSIDE[measures.DISTRACTOR], name)]
-    found = unseen_notes(source.where(source.runs["cell"].isin(runs["cell"])),
-                         [name for name in wanted if name not in crowded])
+    found = unseen_notes(
+        source.where(source.runs["cell"].isin(runs["cell"])), [name for name in wanted if name not in crowded]
+    )
     numbers = ", ".join(map(str, sorted(int(name.rpartition("=")[2]) for name in crowded)))
-    return [*found, *([f"ood/distractors={numbers}: nothing is unseen, only the number of distractors shifts"]
-                      if crowded else [])]
+    return [
+        *found,
+        *([f"ood/distractors={numbers}: nothing is unseen, only the number of distractors shifts"] if crowded else []),
+    ]
 
 
 def conditions_of(rows: pd.DataFrame, pattern: str) -> list[str]:

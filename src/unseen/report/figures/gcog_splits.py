@@ -55,8 +55,12 @@ FIGURE3 = (Split(DISTRACTOR, printed=(claims.DISTRACTORS_LEARNED,)),)
 FIGURE4 = (
     Split(OPERATORS, "single operators", {"split": ("clean",)}, _SINGLE),
     Split(OPERATORS, "single operators, the published split", {"split": ("released",)}, (claims.LEAK,)),
-    Split(OPERATORS, "single operators, the published split without its leak", {"split": ("released-minus-leak",)},
-          (claims.LEAK,)),
+    Split(
+        OPERATORS,
+        "single operators, the published split without its leak",
+        {"split": ("released-minus-leak",)},
+        (claims.LEAK,),
+    ),
     Split(TREE_TASK, "trees", _ABSOLUTE, _TREES),
 )
 FIGURE5 = (Split(PRODUCTIVE, where={**_ABSOLUTE, **_BOTH}),)
@@ -72,8 +76,10 @@ def draw_splits(splits: Sequence[Split], source: Source) -> Drawing | None:
     if not found:
         return None
     drawings, shown = [drawing for drawing, _ in found], pd.concat([rows for _, rows in found])
-    notes = [*run_notes(pd.concat(runs), shown, data.BOUND),
-             *dict.fromkeys(note for drawing in drawings for note in drawing.notes)]
+    notes = [
+        *run_notes(pd.concat(runs), shown, data.BOUND),
+        *dict.fromkeys(note for drawing in drawings for note in drawing.notes),
+    ]
     whole = pd.concat([drawing.data for drawing in drawings], ignore_index=True)
     return Drawing(stacked([drawing.chart for drawing in drawings]), whole, tuple(notes))
 
@@ -127,8 +133,15 @@ def _panels(split: Split, source: Source, runs: pd.DataFrame, rows: pd.DataFrame
             continue
         lines = data.shortcut_lines(source, runs, data.conditions_of(rows, pattern))
         own = printed[(printed["metric"] == name) & printed.get("row", printed["metric"]).isin(values["series"])]
-        found_panels.append(Panel(name, values.assign(row=values["series"]), lines,
-                                  own.drop(columns="metric") if len(own) else None, every=name == TRAINING))
+        found_panels.append(
+            Panel(
+                name,
+                values.assign(row=values["series"]),
+                lines,
+                own.drop(columns="metric") if len(own) else None,
+                every=name == TRAINING,
+            )
+        )
     return found_panels
 
 
@@ -147,9 +160,13 @@ def printed_numbers(split: Split) -> pd.DataFrame:
                 key = (one.metric, str(model))
                 found[key] = max(found.get(key, (value, mark)), (value, mark))
     words = {PRINTED: "printed value", AT_LEAST: "printed: more than"}
-    return pd.DataFrame([[metric, theme.title_of(model), value, mark, "printed", words[mark]]
-                         for (metric, model), (value, mark) in found.items()],
-                        columns=["metric", "row", "value", "mark", "what", "say"])
+    return pd.DataFrame(
+        [
+            [metric, theme.title_of(model), value, mark, "printed", words[mark]]
+            for (metric, model), (value, mark) in found.items()
+        ],
+        columns=["metric", "row", "value", "mark", "what", "say"],
+    )
 
 
 def _elsewhere(split: Split, columns: Mapping[str, Sequence[Any]]) -> bool:
@@ -158,8 +175,10 @@ def _elsewhere(split: Split, columns: Mapping[str, Sequence[Any]]) -> bool:
 
 def _curves(source: Source, runs: pd.DataFrame, models: Sequence[str]) -> tuple[list[Any], list[pd.DataFrame]]:
     charts, tables = [], []
-    for title, condition, metric, measure in (("training loss", "train", "loss", Measure("loss")),
-                                              ("fresh examples while training", "iid", "accuracy", Measure())):
+    for title, condition, metric, measure in (
+        ("training loss", "train", "loss", Measure("loss")),
+        ("fresh examples while training", "iid", "accuracy", Measure()),
+    ):
         points = data.curve_points(source, runs, condition, metric)
         points = points[points["value"] > 0] if metric == "loss" else points
         points = points[points["value"].notna()]

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 Seen = TypeVar("Seen")
 
 
-def look_inside(source: Source, cell: str, selections: Sequence[str],
-                look: Callable[[Stack, Task], Seen | None]) -> tuple[Seen, str] | None:
+def look_inside(
+    source: Source, cell: str, selections: Sequence[str], look: Callable[[Stack, Task], Seen | None]
+) -> tuple[Seen, str] | None:
     """What `look` finds in a run, and in which of its weights: the first of `selections` that is kept. None where none
     is, where they can't be read or are of another release, and where there is nothing to see."""
     # Only here is anything of the engine needed, and so torch.

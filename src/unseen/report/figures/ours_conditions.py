@@ -43,16 +43,29 @@ def _table(source: Source, layout: Layout) -> pd.DataFrame:
 
 def _chart(layout: Layout, rows: pd.DataFrame) -> Any:
     alt, labels = load_altair(), list(layout.series)
-    x = alt.X(f"{CONDITION}:N", sort=list(layout.conditions), title=None,
-              axis=alt.Axis(labelAngle=-40, grid=False, domain=False, ticks=False, labelPadding=6, labelLimit=200),
-              scale=alt.Scale(type="point", padding=0.4))
+    x = alt.X(
+        f"{CONDITION}:N",
+        sort=list(layout.conditions),
+        title=None,
+        axis=alt.Axis(labelAngle=-40, grid=False, domain=False, ticks=False, labelPadding=6, labelLimit=200),
+        scale=alt.Scale(type="point", padding=0.4),
+    )
     scale = alt.Scale(zero=not layout.metric.rising, nice=True)
     axis = alt.Axis(format=layout.metric.format, tickCount=5, domain=False, ticks=False)
-    colour = alt.Color("series:N", scale=colour_scale(labels),
-                       legend=alt.Legend(title=None, orient="top", symbolType="circle", symbolOpacity=1))
-    tooltip = [alt.Tooltip("series:N", title=layout.axis), f"{CONDITION}:N", number("value", layout.metric, "mean"),
-               number("low", layout.metric), number("high", layout.metric), "runs:Q",
-               alt.Tooltip("still_learning:Q", title="still learning")]
+    colour = alt.Color(
+        "series:N",
+        scale=colour_scale(labels),
+        legend=alt.Legend(title=None, orient="top", symbolType="circle", symbolOpacity=1),
+    )
+    tooltip = [
+        alt.Tooltip("series:N", title=layout.axis),
+        f"{CONDITION}:N",
+        number("value", layout.metric, "mean"),
+        number("low", layout.metric),
+        number("high", layout.metric),
+        "runs:Q",
+        alt.Tooltip("still_learning:Q", title="still learning"),
+    ]
 
     def y(column: str) -> Any:
         return alt.Y(f"{column}:Q", title=layout.metric.title, scale=scale, axis=axis)
@@ -61,10 +74,12 @@ def _chart(layout: Layout, rows: pd.DataFrame) -> Any:
     layers = [
         lines.mark_line(strokeDash=[5, 4], strokeWidth=1.2, color=GREY).encode(x=x, y=y("value"), detail="line:N"),
         lines.mark_point(size=60, opacity=0).encode(
-            x=x, y=y("value"), tooltip=["name:N", number("value", layout.metric)]),
+            x=x, y=y("value"), tooltip=["name:N", number("value", layout.metric)]
+        ),
         base.mark_line(strokeWidth=1.5, opacity=0.45).encode(x=x, y=y("value"), color=colour),
         base.mark_rule(strokeWidth=2).encode(x=x, y=y("low"), y2="high:Q", color=colour),
-        base.mark_point(size=50, filled=True, opacity=1).encode(x=x, y=y("value"), color=colour, tooltip=tooltip)]
+        base.mark_point(size=50, filled=True, opacity=1).encode(x=x, y=y("value"), color=colour, tooltip=tooltip),
+    ]
     longest = max(map(len, layout.conditions))
     if not (rows["kind"] == KIND).any():
         layers = layers[2:]

@@ -32,8 +32,11 @@ def draw(source: Source) -> Drawing | None:
     if (source.runs["status"] == "stopped").any():
         said.append("A run that stopped early keeps its last value in the mean.")
     mark = HOLLOW if all(len(one.rows) <= ENDS for one in layouts) else ""
-    return Drawing(stacked([_chart(*one) for one in found]), pd.concat([rows for _, rows in found], ignore_index=True),
-                   (*said, *layout_notes(source, layouts, mark)))
+    return Drawing(
+        stacked([_chart(*one) for one in found]),
+        pd.concat([rows for _, rows in found], ignore_index=True),
+        (*said, *layout_notes(source, layouts, mark)),
+    )
 
 
 def _judged(source: Source) -> list[tuple[Layout, pd.DataFrame]]:
@@ -47,8 +50,13 @@ def _judged(source: Source) -> list[tuple[Layout, pd.DataFrame]]:
             points = points[~points["cell"].isin(own["cell"].unique())]
             ends = own.drop_duplicates("cell", keep="last")  # the points of a cell are in the order of their steps
             known = source.runs.drop_duplicates("cell").set_index("cell")["still_learning"]
-            layout = lay_out(source, metric, ends.assign(still_learning=ends["cell"].map(known)),
-                             tuple(ends[CONDITION].unique()), every_condition=True)
+            layout = lay_out(
+                source,
+                metric,
+                ends.assign(still_learning=ends["cell"].map(known)),
+                tuple(ends[CONDITION].unique()),
+                every_condition=True,
+            )
             found.append((layout, own))
     return found
 
@@ -67,16 +75,20 @@ def _table(source: Source, layout: Layout, points: pd.DataFrame) -> pd.DataFrame
         runs = one["run"].unique()
         panel, series = place.loc[cells[runs[0]]]
         sizes = np.unique(held[runs])
-        parts.append(_mean(one, ended).assign(panel=panel, series=series,
-                                              batch=sizes[0] if len(sizes) == 1 else np.nan))
+        parts.append(
+            _mean(one, ended).assign(panel=panel, series=series, batch=sizes[0] if len(sizes) == 1 else np.nan)
+        )
     mean = pd.concat(parts, ignore_index=True)
     mean = mean.assign(kind="mean", samples=mean["step"] * mean.pop("batch"))
     found = [mean]
     if len(layout.rows) <= ENDS:
         last = points.groupby("cell", sort=False)["step"].max()
         ends = layout.rows[["panel", "series", "seed", "value", "cell"]]
-        found.append(ends.assign(kind="run", step=ends["cell"].map(last),
-                                 state=np.where(layout.rows["still_learning"], STILL, ENDED)))
+        found.append(
+            ends.assign(
+                kind="run", step=ends["cell"].map(last), state=np.where(layout.rows["still_learning"], STILL, ENDED)
+            )
+        )
     lines = bounds(reference_rows(source, layout))
     found += [lines] if len(lines) else []
     return pd.concat(found, ignore_index=True).assign(metric=layout.metric.name)
@@ -94,34 +106,75 @@ def _mean(points: pd.DataFrame, stopped: NDArray[np.bool_]) -> pd.DataFrame:
     values = filled[:, kept]
     ends = (0.0, 1.0) if len(values) <= MANY else MIDDLE
     low, high = np.nanquantile(values, ends, axis=0)
-    return pd.DataFrame({"step": wide.columns.to_numpy()[kept], "value": np.nanmean(values, axis=0), "low": low,
-                         "high": high, "runs": np.isfinite(values).sum(axis=0)})
+    return pd.DataFrame(
+        {
+            "step": wide.columns.to_numpy()[kept],
+            "value": np.nanmean(values, axis=0),
+            "low": low,
+            "high": high,
+            "runs": np.isfinite(values).sum(axis=0),
+        }
+    )
 
 
 def _chart(layout: Layout, rows: pd.DataFrame) -> Any:
     alt, labels, metric = load_altair(), list(layout.series), layout.metric
     written = "~s" if rows["step"].max() >= 10_000 else ",d"
-    x = alt.X("step:Q", title="steps", scale=alt.Scale(nice=False),
-              axis=alt.Axis(format=written, grid=False, tickCount=4, domain=False))
-    colour = alt.Color("series:N", scale=colour_scale(labels),
-                       legend=alt.Legend(title=None, orient="top", symbolType="circle", symbolOpacity=1))
+    x = alt.X(
+        "step:Q",
+        title="steps",
+        scale=alt.Scale(nice=False),
+        axis=alt.Axis(format=written, grid=False, tickCount=4, domain=False),
+    )
+    colour = alt.Color(
+        "series:N",
+        scale=colour_scale(labels),
+        legend=alt.Legend(title=None, orient="top", symbolType="circle", symbolOpacity=1),
+    )
     series = alt.Tooltip("series:N", title=layout.axis)
 
     def y(column: str) -> Any:
-        return alt.Y(f"{column}:Q", title=metric.title, scale=alt.Scale(zero=not metric.rising, nice=True),
-                     axis=alt.Axis(format=metric.format, tickCount=5, domain=False, ticks=False))
+        return alt.Y(
+            f"{column}:Q",
+            title=metric.title,
+            scale=alt.Scale(zero=not metric.rising, nice=True),
+            axis=alt.Axis(format=metric.format, tickCount=5, domain=False, ticks=False),
+        )
 
     base, ends, lines = only(kind="mean"), only(kind="run"), only(kind=KIND)
     layers = [
         base.mark_area(opacity=0.16).encode(x=x, y=y("low"), y2="high:Q", color=colour),
-        base.mark_line(strokeWidth=2).encode(x=x, y=y("value"), color=colour, tooltip=[
-            series, "step:Q", alt.Tooltip("samples:Q", format=","), number("value", metric, "mean"),
-            number("low", metric), number("high", metric), "runs:Q"])]
+        base.mark_line(strokeWidth=2).encode(
+            x=x,
+            y=y("value"),
+            color=colour,
+            tooltip=[
+                series,
+                "step:Q",
+                alt.Tooltip("samples:Q", format=","),
+                number("value", metric, "mean"),
+                number("low", metric),
+                number("high", metric),
+                "runs:Q",
+            ],
+        ),
+    ]
     if (rows["kind"] == KIND).any():
-        layers.insert(0, lines.mark_rule(strokeDash=[5, 4], strokeWidth=1.2).encode(
-            y=y("value"), tooltip=["name:N", number("value", metric)]))
+        layers.insert(
+            0,
+            lines.mark_rule(strokeDash=[5, 4], strokeWidth=1.2).encode(
+                y=y("value"), tooltip=["name:N", number("value", metric)]
+            ),
+        )
     if (rows["kind"] == "run").any():
-        layers.append(ends.mark_point(size=34, strokeWidth=1.4, opacity=0.9).encode(
-            x=x, y=y("value"), color=colour, fill=alt.Fill("series:N", scale=colour_scale(labels), legend=None),
-            fillOpacity=hollow(), tooltip=[series, "seed:Q", "step:Q", number("value", metric), "state:N", "cell:N"]))
+        layers.append(
+            ends.mark_point(size=34, strokeWidth=1.4, opacity=0.9).encode(
+                x=x,
+                y=y("value"),
+                color=colour,
+                fill=alt.Fill("series:N", scale=colour_scale(labels), legend=None),
+                fillOpacity=hollow(),
+                tooltip=[series, "seed:Q", "step:Q", number("value", metric), "state:N", "cell:N"],
+            )
+        )
     return arranged(layers, rows, layout, HEIGHT, 78, 34, independent=["x"])

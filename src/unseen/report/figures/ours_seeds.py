@@ -28,8 +28,11 @@ def draw(source: Source) -> Drawing | None:
     charts = [chart(one, rows) for one, rows in zip(found, tables, strict=True)]
     smeared = sum(len(one.rows) > DOTS for one in found)
     more = [f"More than {DOTS} runs: means and intervals, without the single runs."] if smeared else []
-    return Drawing(stacked(charts), pd.concat(tables, ignore_index=True),
-                   (*more, *layout_notes(source, found, "" if smeared else HOLLOW)))
+    return Drawing(
+        stacked(charts),
+        pd.concat(tables, ignore_index=True),
+        (*more, *layout_notes(source, found, "" if smeared else HOLLOW)),
+    )
 
 
 def table(source: Source, layout: Layout) -> pd.DataFrame:
@@ -40,9 +43,14 @@ def table(source: Source, layout: Layout) -> pd.DataFrame:
     if len(rows) <= DOTS:
         group = rows.groupby(["panel", "series"], sort=False)
         count = group["seed"].transform("count")
-        parts.insert(0, rows[["panel", "series", "condition", "seed", "value", "cell"]].assign(
-            kind="run", state=np.where(rows["still_learning"], STILL, ENDED),
-            jitter=(group.cumcount() - (count - 1) / 2) / count))  # each its own place, so that equal scores show
+        parts.insert(
+            0,
+            rows[["panel", "series", "condition", "seed", "value", "cell"]].assign(
+                kind="run",
+                state=np.where(rows["still_learning"], STILL, ENDED),
+                jitter=(group.cumcount() - (count - 1) / 2) / count,
+            ),
+        )  # each its own place, so that equal scores show
     # In a single panel there is room for more.
     lines = reference_rows(source, layout, shortcuts=3 if len(layout.panels) == 1 else 1)
     drawn = pd.concat([*parts, lines] if len(lines) else parts, ignore_index=True)
@@ -66,29 +74,60 @@ def chart(layout: Layout, drawn: pd.DataFrame) -> Any:
     between, labels = domain(drawn, layout), list(layout.series)
     scale = alt.Scale(domain=list(between), nice=False, zero=False)
     axis = alt.Axis(format=layout.metric.format, grid=False, tickCount=6 if single else 3, domain=False)
-    y = alt.Y("series:N", title=None, sort=labels, scale=alt.Scale(domain=labels), axis=alt.Axis(
-        labelFontSize=14 if single else 12, labelFontWeight=600, ticks=False, domain=False, grid=False,
-        labelPadding=12 if single else 8))
+    y = alt.Y(
+        "series:N",
+        title=None,
+        sort=labels,
+        scale=alt.Scale(domain=labels),
+        axis=alt.Axis(
+            labelFontSize=14 if single else 12,
+            labelFontWeight=600,
+            ticks=False,
+            domain=False,
+            grid=False,
+            labelPadding=12 if single else 8,
+        ),
+    )
     colour = alt.Color("series:N", scale=colour_scale(labels), legend=None)
     series = alt.Tooltip("series:N", title=layout.axis)
 
     def x(column: str) -> Any:
         return alt.X(f"{column}:Q", title=layout.metric.title, scale=scale, axis=axis)
 
-    dots = only(kind="run").mark_point(size=110 if single else 60, strokeWidth=1.6, opacity=0.85).encode(
-        x=x("value"), y=y, yOffset=alt.YOffset("jitter:Q", scale=alt.Scale(domain=[-0.9, 1.9])), color=colour,
-        fill=alt.Fill("series:N", scale=colour_scale(labels), legend=None), fillOpacity=hollow(),
-        tooltip=[series, "condition:N", "seed:Q", number("value", layout.metric), "state:N", "cell:N"])
+    dots = (
+        only(kind="run")
+        .mark_point(size=110 if single else 60, strokeWidth=1.6, opacity=0.85)
+        .encode(
+            x=x("value"),
+            y=y,
+            yOffset=alt.YOffset("jitter:Q", scale=alt.Scale(domain=[-0.9, 1.9])),
+            color=colour,
+            fill=alt.Fill("series:N", scale=colour_scale(labels), legend=None),
+            fillOpacity=hollow(),
+            tooltip=[series, "condition:N", "seed:Q", number("value", layout.metric), "state:N", "cell:N"],
+        )
+    )
     base = only(kind="mean")
     bars = base.mark_rule(strokeWidth=thick, strokeCap="round", yOffset=below).encode(
-        x=x("low"), x2="high:Q", y=y, color=colour)
+        x=x("low"), x2="high:Q", y=y, color=colour
+    )
     ticks = base.mark_tick(opacity=1, thickness=thick, size=size, yOffset=below).encode(
-        x=x("value"), y=y, color=colour, tooltip=[
-            series, number("value", layout.metric, "mean"), number("low", layout.metric), number("high", layout.metric),
-            "runs:Q", alt.Tooltip("still_learning:Q", title="still learning")])
+        x=x("value"),
+        y=y,
+        color=colour,
+        tooltip=[
+            series,
+            number("value", layout.metric, "mean"),
+            number("low", layout.metric),
+            number("high", layout.metric),
+            "runs:Q",
+            alt.Tooltip("still_learning:Q", title="still learning"),
+        ],
+    )
     # Beside its bar, or where panels are narrow in a column of its own, so that no line runs through a number.
     words = base.mark_text(align="left", dx=9, yOffset=below, fontSize=13 if single else 11, fontWeight=600).encode(
-        x=x("end") if single else alt.value(width(layout)), y=y, text="name:N", color=colour)
+        x=x("end") if single else alt.value(width(layout)), y=y, text="name:N", color=colour
+    )
     shown = drawn.assign(end=drawn["high"].fillna(drawn["value"]))
     lines = reference_lines(alt, layout, x("value")) if (drawn["kind"] == KIND).any() else []
     layers = [*lines, *([dots] if dotted else []), bars, ticks, words]

@@ -26,8 +26,12 @@ def draw_solved(source: Source) -> Drawing | None:
     if not found:
         return None
     (layout,) = found
-    rows = pd.DataFrame([_solved(str(panel), str(series), runs["value"])
-                         for (panel, series), runs in layout.rows.groupby(["panel", "series"], sort=False)])
+    rows = pd.DataFrame(
+        [
+            _solved(str(panel), str(series), runs["value"])
+            for (panel, series), runs in layout.rows.groupby(["panel", "series"], sort=False)
+        ]
+    )
     told = f"Solved: an accuracy of at least {SOLVED:.0%} on {' and '.join(layout.conditions[:4])}".replace("%", " %")
     more = f" and {len(layout.conditions) - 4} more" * (len(layout.conditions) > 4)
     return Drawing(_solved_chart(layout, rows), rows, (f"{told}{more}.", *layout_notes(source, found)))
@@ -36,28 +40,53 @@ def draw_solved(source: Source) -> Drawing | None:
 def _solved(panel: str, series: str, values: pd.Series) -> dict[str, Any]:
     rate = solve_rate(values, SOLVED, covers="runs")
     solved = round(rate.value * rate.n)
-    return {"panel": panel, "series": series, "share": rate.value, "low": rate.interval.low,
-            "high": rate.interval.high, "solved": solved, "runs": rate.n, "name": f"{solved} of {rate.n}"}
+    return {
+        "panel": panel,
+        "series": series,
+        "share": rate.value,
+        "low": rate.interval.low,
+        "high": rate.interval.high,
+        "solved": solved,
+        "runs": rate.n,
+        "name": f"{solved} of {rate.n}",
+    }
 
 
 def _solved_chart(layout: Layout, rows: pd.DataFrame) -> Any:
     alt, labels, single = load_altair(), list(layout.series), len(layout.panels) == 1
-    y = alt.Y("series:N", title=None, sort=labels, scale=alt.Scale(domain=labels), axis=alt.Axis(
-        labelFontWeight=600, ticks=False, domain=False, grid=False, labelPadding=8))
+    y = alt.Y(
+        "series:N",
+        title=None,
+        sort=labels,
+        scale=alt.Scale(domain=labels),
+        axis=alt.Axis(labelFontWeight=600, ticks=False, domain=False, grid=False, labelPadding=8),
+    )
     colour = alt.Color("series:N", scale=colour_scale(labels), legend=None)
-    tooltip = [alt.Tooltip("series:N", title=layout.axis), *(number(name, layout.metric) for name in
-                                                             ("share", "low", "high")), "solved:Q", "runs:Q"]
+    tooltip = [
+        alt.Tooltip("series:N", title=layout.axis),
+        *(number(name, layout.metric) for name in ("share", "low", "high")),
+        "solved:Q",
+        "runs:Q",
+    ]
 
     def x(column: str) -> Any:
-        return alt.X(f"{column}:Q", title="runs that solve it", scale=alt.Scale(domain=[0, 1]),
-                     axis=alt.Axis(format="%", tickCount=5 if single else 3, domain=False))
+        return alt.X(
+            f"{column}:Q",
+            title="runs that solve it",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format="%", tickCount=5 if single else 3, domain=False),
+        )
 
     base = alt.Chart()
-    layers = [base.mark_rule(strokeWidth=3, strokeCap="round", opacity=0.5).encode(
-                  x=x("low"), x2="high:Q", y=y, color=colour),
-              base.mark_point(size=90, filled=True, opacity=1).encode(x=x("share"), y=y, color=colour, tooltip=tooltip),
-              base.mark_text(align="left", dx=10, fontSize=11, fontWeight=600).encode(
-                  x=alt.value(width(layout)), y=y, text="name:N", color=colour)]
+    layers = [
+        base.mark_rule(strokeWidth=3, strokeCap="round", opacity=0.5).encode(
+            x=x("low"), x2="high:Q", y=y, color=colour
+        ),
+        base.mark_point(size=90, filled=True, opacity=1).encode(x=x("share"), y=y, color=colour, tooltip=tooltip),
+        base.mark_text(align="left", dx=10, fontSize=11, fontWeight=600).encode(
+            x=alt.value(width(layout)), y=y, text="name:N", color=colour
+        ),
+    ]
     return arranged(layers, rows, layout, alt.Step(32), 90, 66)
 
 
@@ -81,34 +110,69 @@ def _profiles(layout: Layout) -> pd.DataFrame:
     scores = np.linspace(begin, max(end, highest), STEPS)
     found = []
     for series, runs in layout.rows.groupby("series", sort=False):
-        reached = profile(sign * runs["value"].to_numpy(), sign * scores, strata=runs["place"].tolist(),
-                          generator=stream("interval", "profile").block(), covers="runs",
-                          resamples=layout.resamples)
-        found.append(pd.DataFrame({
-            "series": series, "panel": "", "score": scores, "share": [one.value for one in reached],
-            "low": [one.interval.low for one in reached], "high": [one.interval.high for one in reached],
-            "runs": len(runs), "metric": layout.metric.name}))
+        reached = profile(
+            sign * runs["value"].to_numpy(),
+            sign * scores,
+            strata=runs["place"].tolist(),
+            generator=stream("interval", "profile").block(),
+            covers="runs",
+            resamples=layout.resamples,
+        )
+        found.append(
+            pd.DataFrame(
+                {
+                    "series": series,
+                    "panel": "",
+                    "score": scores,
+                    "share": [one.value for one in reached],
+                    "low": [one.interval.low for one in reached],
+                    "high": [one.interval.high for one in reached],
+                    "runs": len(runs),
+                    "metric": layout.metric.name,
+                }
+            )
+        )
     return pd.concat(found, ignore_index=True)
 
 
 def _profile_chart(layout: Layout, rows: pd.DataFrame) -> Any:
     alt, labels = load_altair(), list(layout.series)
-    x = alt.X("score:Q", title=layout.metric.title, scale=alt.Scale(nice=False, zero=False),
-              axis=alt.Axis(format=layout.metric.format, grid=False, domain=False, tickCount=6))
-    colour = alt.Color("series:N", scale=colour_scale(labels),
-                       legend=alt.Legend(title=None, orient="top", symbolType="circle", symbolOpacity=1))
+    x = alt.X(
+        "score:Q",
+        title=layout.metric.title,
+        scale=alt.Scale(nice=False, zero=False),
+        axis=alt.Axis(format=layout.metric.format, grid=False, domain=False, tickCount=6),
+    )
+    colour = alt.Color(
+        "series:N",
+        scale=colour_scale(labels),
+        legend=alt.Legend(title=None, orient="top", symbolType="circle", symbolOpacity=1),
+    )
     better = "at or above" if layout.metric.rising else "at or below"
 
     def y(column: str) -> Any:
-        return alt.Y(f"{column}:Q", title=f"runs {better}", scale=alt.Scale(domain=[0, 1]),
-                     axis=alt.Axis(format="%", tickCount=5, domain=False, ticks=False))
+        return alt.Y(
+            f"{column}:Q",
+            title=f"runs {better}",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format="%", tickCount=5, domain=False, ticks=False),
+        )
 
     base = alt.Chart()
-    layers = [base.mark_area(opacity=0.14, interpolate="step-before").encode(
-                  x=x, y=y("low"), y2="high:Q", color=colour),
-              base.mark_line(strokeWidth=2, interpolate="step-before").encode(
-                  x=x, y=y("share"), color=colour, tooltip=[
-                      alt.Tooltip("series:N", title=layout.axis), number("score", layout.metric),
-                      alt.Tooltip("share:Q", format=".1%"), alt.Tooltip("low:Q", format=".1%"),
-                      alt.Tooltip("high:Q", format=".1%"), "runs:Q"])]
+    layers = [
+        base.mark_area(opacity=0.14, interpolate="step-before").encode(x=x, y=y("low"), y2="high:Q", color=colour),
+        base.mark_line(strokeWidth=2, interpolate="step-before").encode(
+            x=x,
+            y=y("share"),
+            color=colour,
+            tooltip=[
+                alt.Tooltip("series:N", title=layout.axis),
+                number("score", layout.metric),
+                alt.Tooltip("share:Q", format=".1%"),
+                alt.Tooltip("low:Q", format=".1%"),
+                alt.Tooltip("high:Q", format=".1%"),
+                "runs:Q",
+            ],
+        ),
+    ]
     return arranged(layers, rows, layout, HEIGHT)

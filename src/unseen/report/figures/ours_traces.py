@@ -54,8 +54,11 @@ def _attention(stack: Any, task: Any) -> tuple[Any, pd.DataFrame, str] | None:
     if DECODER not in found.maps:
         return None
     factors = found.examples.factors
-    return (attention_chart(found.maps, found.right, factors), decoder_cells(found.maps[DECODER], found.right, factors),
-            f"{int((found.right == 1).sum())} of {len(found.right)} shown are right")
+    return (
+        attention_chart(found.maps, found.right, factors),
+        decoder_cells(found.maps[DECODER], found.right, factors),
+        f"{int((found.right == 1).sum())} of {len(found.right)} shown are right",
+    )
 
 
 def _drawn(source: Source, family: str, look: Look) -> Drawing | None:
@@ -75,9 +78,18 @@ def _drawn(source: Source, family: str, look: Look) -> Drawing | None:
                 (chart, data, words), selection = found
                 title = f"{run['series']}, {which} of {run['runs']}: {said(run['value'], layout.metric)}"
                 panels.append(_titled(chart, title, f"seed {run['seed']}, {words}"))
-                tables.append(data.assign(
-                    series=run["series"], which=which, runs=run["runs"], seed=run["seed"], selection=selection,
-                    cell=run["cell"], metric=layout.metric.name, score=run["value"]))
+                tables.append(
+                    data.assign(
+                        series=run["series"],
+                        which=which,
+                        runs=run["runs"],
+                        seed=run["seed"],
+                        selection=selection,
+                        cell=run["cell"],
+                        metric=layout.metric.name,
+                        score=run["value"],
+                    )
+                )
         if panels:
             break
     if not panels:
@@ -85,8 +97,10 @@ def _drawn(source: Source, family: str, look: Look) -> Drawing | None:
     data = pd.concat(tables, ignore_index=True)
     place = source.where(source.runs["cell"].isin(data["cell"]))
     task = source.task(str(data["cell"].iloc[0]))
-    notes = [f"On {' '.join(place.runs[['task', 'task_options']].iloc[0]).strip()}.",
-             *unseen_notes(place, [] if task is None else [task.validation])]
+    notes = [
+        f"On {' '.join(place.runs[['task', 'task_options']].iloc[0]).strip()}.",
+        *unseen_notes(place, [] if task is None else [task.validation]),
+    ]
     if len(panels) < chosen:
         notes.append(f"{chosen - len(panels)} of {chosen} runs keep nothing to look at.")
     last = data["cell"][data["selection"] == "last"].nunique()

@@ -17,23 +17,32 @@ from unseen.report.source import Source
 from unseen.studies.claims.retrieval import VARIANTS
 
 READ = {
-    "R1/correct": "T1: on the queried feature, if right", "R1/wrong": "T1: on the queried feature, if wrong",
-    "R9/target": "T1: on the queried feature", "R4/yes/diff": "T2: lead of the first token",
-    "R5/target": "T3: on the token that answers", "R6/favoured": "T4: on the favoured feature",
+    "R1/correct": "T1: on the queried feature, if right",
+    "R1/wrong": "T1: on the queried feature, if wrong",
+    "R9/target": "T1: on the queried feature",
+    "R4/yes/diff": "T2: lead of the first token",
+    "R5/target": "T3: on the token that answers",
+    "R6/favoured": "T4: on the favoured feature",
     "R6/other": "T4: on the other feature",
 }
 """Measures of attention that a model has on average, and what they are in words."""
 STRATEGIES = {
-    "T1": ("R9/target", "attention on the queried feature"), "T2": ("R4/yes/diff", "lead of the first token"),
+    "T1": ("R9/target", "attention on the queried feature"),
+    "T2": ("R4/yes/diff", "lead of the first token"),
     "T3": ("R5/target", "attention on the token that answers"),
     "T4": ("R6/agreement where the rule errs", "agreement with one feature where that errs"),
-    "T5": ("R7/positive", "attention, later − earlier"), "T6": ("R7/positive", "attention, later − earlier"),
+    "T5": ("R7/positive", "attention, later − earlier"),
+    "T6": ("R7/positive", "attention, later − earlier"),
     "T7": ("R7/positive", "attention, later − earlier"),
 }
 """What tells how a run solves a task."""
 NOISE = ("positions", "embed_dropout", "self_attention")
-_NOISE_ROWS = {("none", "never"): "neither", ("none", "always"): "dropout alone",
-               ("sinusoidal", "never"): "positions alone", ("sinusoidal", "always"): "positions and dropout"}
+_NOISE_ROWS = {
+    ("none", "never"): "neither",
+    ("none", "always"): "dropout alone",
+    ("sinusoidal", "never"): "positions alone",
+    ("sinusoidal", "always"): "positions and dropout",
+}
 
 
 def draw_reading(source: Source) -> Drawing | None:
@@ -42,13 +51,18 @@ def draw_reading(source: Source) -> Drawing | None:
     found = {name: rows for name in READ if len(runs) and len(rows := data.best(source, runs, name))}
     if not found:
         return None
-    panels = [Panel(READ[name], rows.assign(row=rows["series"]), _printed(name) if data.papers_length(runs) else {})
-              for name, rows in found.items()]
+    panels = [
+        Panel(READ[name], rows.assign(row=rows["series"]), _printed(name) if data.papers_length(runs) else {})
+        for name, rows in found.items()
+    ]
     shown = pd.concat(found.values(), ignore_index=True)
     models = data.order(shown["series"].tolist())
     chart = row_panels(panels, models, models, Measure("attention", shown=".2f"), columns=3, width=230)
-    return Drawing(chart, table(panels, "variant"), data.notes(
-        source, runs[runs["task"].isin(shown["task"])], shown, *data.length_note(runs)))
+    return Drawing(
+        chart,
+        table(panels, "variant"),
+        data.notes(source, runs[runs["task"].isin(shown["task"])], shown, *data.length_note(runs)),
+    )
 
 
 def _printed(name: str) -> dict[str, float]:
@@ -68,21 +82,31 @@ def draw_positions(source: Source) -> Drawing | None:
         return None
     rows = rows.assign(number=rows["level"].astype(float))
     with_attention = rows["series"].str.endswith("+Att") & rows["series"].isin(VARIANTS)
-    groups = {"with self-attention": rows[with_attention],
-              "without": rows[~with_attention & rows["series"].isin(VARIANTS)],
-              "LSTMs": rows[~rows["series"].isin(VARIANTS)]}
+    groups = {
+        "with self-attention": rows[with_attention],
+        "without": rows[~with_attention & rows["series"].isin(VARIANTS)],
+        "LSTMs": rows[~rows["series"].isin(VARIANTS)],
+    }
     models, measure = data.order(rows["series"].tolist()), Measure("accuracy", (_floor(rows["value"]), 1.0))
     courses = [Course(name, group) for name, group in groups.items() if len(group)]
     alt = theme.load_altair()
-    chart = alt.concat(*(course_panel(course, models, "position", measure, width=280) for course in courses),
-                       columns=3, spacing=24).resolve_scale(color="shared", fill="shared", shape="shared")
+    chart = alt.concat(
+        *(course_panel(course, models, "position", measure, width=280) for course in courses), columns=3, spacing=24
+    ).resolve_scale(color="shared", fill="shared", shape="shared")
     found = {course.title: correlation(course.runs) for course in courses}
     told = ", ".join(f"{name} {value:.2f}".replace(" -", " −") for name, value in found.items() if not np.isnan(value))
-    said = [f"Correlation of position and accuracy over runs and positions: {told}; printed for length 10: −0.51 with "
-            "self-attention, none to speak of without."] if told else []
+    said = (
+        [
+            f"Correlation of position and accuracy over runs and positions: {told}; printed for length 10: −0.51 with "
+            "self-attention, none to speak of without."
+        ]
+        if told
+        else []
+    )
     whole = pd.concat([course_table(course, "variant", "position") for course in courses], ignore_index=True)
-    return Drawing(chart, whole, data.notes(source, runs[runs["task"] == "retrieval/T1"], rows,
-                                            *data.length_note(runs), *said))
+    return Drawing(
+        chart, whole, data.notes(source, runs[runs["task"] == "retrieval/T1"], rows, *data.length_note(runs), *said)
+    )
 
 
 def correlation(points: pd.DataFrame) -> float:
@@ -116,7 +140,8 @@ def draw_scenarios(source: Source) -> Drawing | None:
             charts.append(row_panels(panels[-1:], levels, models, columns=1, width=200))
     alt = theme.load_altair()
     chart = alt.concat(*charts, columns=3, spacing={"column": 30, "row": 28}).resolve_scale(
-        color="shared", fill="shared", shape="shared")
+        color="shared", fill="shared", shape="shared"
+    )
     whole = table(panels, "scenario", "variant").rename(columns={"panel": "task"})
     return Drawing(chart, whole, data.notes(source, runs, rows, *data.length_note(runs)))
 
@@ -136,10 +161,18 @@ def draw_strategies(source: Source) -> Drawing | None:
         if found.empty:
             continue
         signed = metric.startswith("R7")
-        x = alt.X("strategy:Q", title=words, scale=alt.Scale(domain=[-1 if signed else 0, 1]),
-                  axis=alt.Axis(tickCount=5, domain=False, format="~r"))
-        y = alt.Y("value:Q", title="accuracy", scale=alt.Scale(domain=list(measure.domain), nice=False),
-                  axis=alt.Axis(format=".0%", tickCount=5, domain=False))
+        x = alt.X(
+            "strategy:Q",
+            title=words,
+            scale=alt.Scale(domain=[-1 if signed else 0, 1]),
+            axis=alt.Axis(tickCount=5, domain=False, format="~r"),
+        )
+        y = alt.Y(
+            "value:Q",
+            title="accuracy",
+            scale=alt.Scale(domain=list(measure.domain), nice=False),
+            axis=alt.Axis(format=".0%", tickCount=5, domain=False),
+        )
         dots = run_dots(alt, found, models, measure.shown).encode(x=x, y=y, color=legend(alt, models))
         charts.append(alt.layer(dots, panel_title(alt, short)).properties(width=175, height=180))
         told = found[["variant", "seed", "strategy", "value", "state"]]
@@ -147,11 +180,13 @@ def draw_strategies(source: Source) -> Drawing | None:
     if not charts:
         return None
     chart = alt.concat(*charts, columns=4, spacing={"column": 20, "row": 26}).resolve_scale(
-        color="shared", fill="shared", shape="shared")
+        color="shared", fill="shared", shape="shared"
+    )
     whole = pd.concat(tables, ignore_index=True)
     shown, meant = (one[one["short"].isin(whole["task"])] for one in (right, runs))
-    return Drawing(chart, whole.rename(columns={"value": "accuracy"}),
-                   data.notes(source, meant, shown, *data.length_note(runs)))
+    return Drawing(
+        chart, whole.rename(columns={"value": "accuracy"}), data.notes(source, meant, shown, *data.length_note(runs))
+    )
 
 
 def draw_noise(source: Source) -> Drawing | None:
@@ -163,7 +198,8 @@ def draw_noise(source: Source) -> Drawing | None:
     runs = runs[known]
     crossed = runs.assign(
         way=[_NOISE_ROWS[pair] for pair in zip(runs["positions"], runs["embed_dropout"], strict=True)],
-        attending=runs["self_attention"].map(lambda on: "with self-attention" if on else "without self-attention"))
+        attending=runs["self_attention"].map(lambda on: "with self-attention" if on else "without self-attention"),
+    )
     rows = data.best(source, crossed, series="way")
     if rows.empty:
         return None
@@ -175,8 +211,8 @@ def draw_noise(source: Source) -> Drawing | None:
             found = rows[(rows["task"] == task) & (rows["attending"] == attending)]
             if len(found):
                 lines = data.shortcut_lines(source, runs[runs["task"] == task])
-                panels.append(Panel(f"{task.removeprefix('retrieval/')}, {attending}",
-                                    found.assign(row=found["series"]), lines))
+                panels.append(
+                    Panel(f"{task.removeprefix('retrieval/')}, {attending}", found.assign(row=found["series"]), lines)
+                )
     chart = row_panels(panels, ways, ways, measure, columns=2, width=300)
     return Drawing(chart, table(panels, "way"), data.notes(source, runs, rows))
-

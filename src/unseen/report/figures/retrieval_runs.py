@@ -38,15 +38,19 @@ def at_length(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[lengths == nearest]
 
 
-def best(source: Source, runs: pd.DataFrame, metric: str = "accuracy", factor: str = "",
-         series: str = "variant") -> pd.DataFrame:
+def best(
+    source: Source, runs: pd.DataFrame, metric: str = "accuracy", factor: str = "", series: str = "variant"
+) -> pd.DataFrame:
     """A metric of the best weights of some runs on the paper's test, overall or by the levels of a factor, beside what
     the runs are; with `series`, and `state`, what became of the run."""
     records = source.records
-    rows = records[(records["selection"] == "best") & (records["condition"] == TEST) & (records["factor"] == factor)
-                   & (records["metric"] == metric)]
-    told = runs.assign(series=runs[series].astype(str),
-                       state=np.where(runs["still_learning"] == 1, LEARNING, ENDED))
+    rows = records[
+        (records["selection"] == "best")
+        & (records["condition"] == TEST)
+        & (records["factor"] == factor)
+        & (records["metric"] == metric)
+    ]
+    told = runs.assign(series=runs[series].astype(str), state=np.where(runs["still_learning"] == 1, LEARNING, ENDED))
     kept = ["cell", "level", "value"]
     found = told.drop(columns=[name for name in kept[1:] if name in told]).merge(rows[kept], on="cell")
     return found[found["value"].notna()]
@@ -54,8 +58,10 @@ def best(source: Source, runs: pd.DataFrame, metric: str = "accuracy", factor: s
 
 def order(series: Sequence[str]) -> list[str]:
     """Models in the order of the paper's table, others after them."""
-    return [*(name for name in MODELS if name in set(series)),
-            *(name for name in dict.fromkeys(series) if name not in MODELS)]
+    return [
+        *(name for name in MODELS if name in set(series)),
+        *(name for name in dict.fromkeys(series) if name not in MODELS),
+    ]
 
 
 def shortcut_lines(source: Source, runs: pd.DataFrame) -> dict[str, float]:
@@ -74,8 +80,11 @@ def length_note(runs: pd.DataFrame, printed: str = "") -> list[str]:
     """At which length, where it is not the paper's; else how what it prints is drawn."""
     lengths = sorted(set(runs["length"]))
     many = " and ".join(map(str, lengths))
-    return [printed] * bool(printed) if lengths == [LENGTH] else [
-        f"Sequences of length {many}; the paper's numbers, for length {LENGTH}, are not drawn."]
+    return (
+        [printed] * bool(printed)
+        if lengths == [LENGTH]
+        else [f"Sequences of length {many}; the paper's numbers, for length {LENGTH}, are not drawn."]
+    )
 
 
 def papers_length(runs: pd.DataFrame) -> bool:

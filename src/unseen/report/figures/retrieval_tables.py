@@ -36,8 +36,11 @@ def draw_table2(source: Source) -> Drawing | None:
     models = data.order(rows["series"].tolist())
     measure = accuracy([panel.runs["value"].min() for panel in panels], [panel.marks for panel in panels])
     chart = row_panels(panels, models, models, measure, columns=ACROSS, width=160)
-    return Drawing(chart, table(panels, "variant").rename(columns={"panel": "task"}),
-                   data.notes(source, runs, rows, *data.length_note(runs, MARKS)))
+    return Drawing(
+        chart,
+        table(panels, "variant").rename(columns={"panel": "task"}),
+        data.notes(source, runs, rows, *data.length_note(runs, MARKS)),
+    )
 
 
 def draw_table3(source: Source) -> Drawing | None:
@@ -52,8 +55,9 @@ def draw_table3(source: Source) -> Drawing | None:
             if len(rows):
                 own = runs[runs["task"] == task]
                 marks = _table3(task) if metric == "R7/positive" and data.papers_length(own) else None
-                panels.append(Panel(f"{_short(task)}, {words}", rows.assign(row=rows["series"]), {"both alike": 0.0},
-                                    marks))
+                panels.append(
+                    Panel(f"{_short(task)}, {words}", rows.assign(row=rows["series"]), {"both alike": 0.0}, marks)
+                )
     if not panels:
         return None
     shown = pd.concat(found.values(), ignore_index=True)
@@ -82,7 +86,8 @@ def draw_lengths(source: Source) -> Drawing | None:
             charts.append(course_panel(course, models, "length", measure, width=185))
             tables.append(course_table(course, "variant", "length").rename(columns={"panel": "task"}))
     chart = alt.concat(*charts, columns=ACROSS, spacing={"column": 20, "row": 26}).resolve_scale(
-        color="shared", fill="shared", shape="shared")
+        color="shared", fill="shared", shape="shared"
+    )
     return Drawing(chart, pd.concat(tables, ignore_index=True), data.notes(source, runs, rows, SHORTCUTS))
 
 
@@ -98,16 +103,37 @@ def _short(task: str) -> str:
 
 def _table2(task: str) -> pd.DataFrame:
     """The printed accuracies of a task as marks."""
-    return _marks([(variant, value / 100, spread / 100) for variant, (value, spread) in
-                   zip(VARIANTS, TABLE2[_short(task)], strict=True)])
+    return _marks(
+        [
+            (variant, value / 100, spread / 100)
+            for variant, (value, spread) in zip(VARIANTS, TABLE2[_short(task)], strict=True)
+        ]
+    )
 
 
 def _table3(task: str) -> pd.DataFrame:
     """The printed differences of a task as marks."""
-    return _marks([(one.variant.replace("-", "−"), one.value, one.spread or 0.0) for one in ANALYSES["R7"].published
-                   if one.task == task])
+    return _marks(
+        [
+            (one.variant.replace("-", "−"), one.value, one.spread or 0.0)
+            for one in ANALYSES["R7"].published
+            if one.task == task
+        ]
+    )
 
 
 def _marks(printed: list[tuple[str, float, float]]) -> pd.DataFrame:
-    return pd.DataFrame([{"row": row, "value": value, "low": value - spread, "high": value + spread, "mark": PRINTED,
-                          "what": "printed", "say": "printed mean"} for row, value, spread in printed])
+    return pd.DataFrame(
+        [
+            {
+                "row": row,
+                "value": value,
+                "low": value - spread,
+                "high": value + spread,
+                "mark": PRINTED,
+                "what": "printed",
+                "say": "printed mean",
+            }
+            for row, value, spread in printed
+        ]
+    )

@@ -72,16 +72,29 @@ class Measure:
 ACCURACY = Measure()
 
 
-def row_panels(panels: Sequence[Panel], rows: Sequence[str], series: Sequence[str], measure: Measure = ACCURACY, *,
-               columns: int = 4, width: int = 150) -> Any:
+def row_panels(
+    panels: Sequence[Panel],
+    rows: Sequence[str],
+    series: Sequence[str],
+    measure: Measure = ACCURACY,
+    *,
+    columns: int = 4,
+    width: int = 150,
+) -> Any:
     """The panels side by side, the names of the rows at the left of each line. Where rows are not the series, these
     have a legend."""
     alt = theme.load_altair()
     dots = sum(len(panel.runs) for panel in panels) <= DOTS
     above = max((name_lines(panel.lines, measure.domain, width) for panel in panels), default=0)
-    charts = [alt.layer(*_layers(alt, panel, rows, series, measure, width, names=place % columns == 0, dots=dots),
-                        panel_title(alt, panel.title, above), width=width, height=_height(rows, series))
-              for place, panel in enumerate(panels)]
+    charts = [
+        alt.layer(
+            *_layers(alt, panel, rows, series, measure, width, names=place % columns == 0, dots=dots),
+            panel_title(alt, panel.title, above),
+            width=width,
+            height=_height(rows, series),
+        )
+        for place, panel in enumerate(panels)
+    ]
     # The height of a row must be that of its own panel: Vega-Lite would share the first one's with all of a figure.
     scales = alt.ScaleResolveMap(color="shared", fill="shared", shape="shared", yOffset="independent")
     return alt.concat(*charts, columns=columns, spacing={"column": 12, "row": 26}, resolve=alt.Resolve(scale=scales))
@@ -120,8 +133,9 @@ def spread(runs: pd.DataFrame, series: Sequence[str]) -> pd.DataFrame:
     """
     by = runs.groupby(["row", "series"])["seed"]
     apart = (by.rank(method="first") - (by.transform("size") + 1) / 2) / by.transform("size")
-    return runs.assign(offset=_middle(runs["series"], series) + apart * (0.4 if len(series) == 1 else
-                                                                         0.5 / len(series)))
+    return runs.assign(
+        offset=_middle(runs["series"], series) + apart * (0.4 if len(series) == 1 else 0.5 / len(series))
+    )
 
 
 def _middle(labels: pd.Series, series: Sequence[str], below: bool = False) -> pd.Series:
@@ -132,15 +146,38 @@ def _middle(labels: pd.Series, series: Sequence[str], below: bool = False) -> pd
     return labels.map(places).astype(float) * 0.86
 
 
-def _layers(alt: Any, panel: Panel, rows: Sequence[str], series: Sequence[str], measure: Measure, width: int, *,
-            names: bool, dots: bool) -> list[Any]:
+def _layers(
+    alt: Any,
+    panel: Panel,
+    rows: Sequence[str],
+    series: Sequence[str],
+    measure: Measure,
+    width: int,
+    *,
+    names: bool,
+    dots: bool,
+) -> list[Any]:
     own = _alone(rows, series)
     within = ["all"] if own else list(series)
-    colour = alt.Color("series:N", scale=theme.colour_scale(series), legend=None if own else alt.Legend(
-        title=None, orient="top", direction="horizontal", columns=len(series), symbolType="circle", symbolOpacity=1))
+    colour = alt.Color(
+        "series:N",
+        scale=theme.colour_scale(series),
+        legend=None
+        if own
+        else alt.Legend(
+            title=None, orient="top", direction="horizontal", columns=len(series), symbolType="circle", symbolOpacity=1
+        ),
+    )
     axis = alt.Axis(format=measure.ticks, title=measure.title, domain=False, **measure.places)
-    y = alt.Y("row:N", sort=list(rows), title=None, scale=alt.Scale(domain=list(rows)), axis=alt.Axis(
-        labels=names, ticks=False, domain=False, grid=True, labelPadding=8, bandPosition=0.5 if own else 0))
+    y = alt.Y(
+        "row:N",
+        sort=list(rows),
+        title=None,
+        scale=alt.Scale(domain=list(rows)),
+        axis=alt.Axis(
+            labels=names, ticks=False, domain=False, grid=True, labelPadding=8, bandPosition=0.5 if own else 0
+        ),
+    )
     offset = alt.YOffset("offset:Q", scale=alt.Scale(domain=[-0.5, 0.5]))
 
     def x(column: str) -> Any:
@@ -155,23 +192,35 @@ def _layers(alt: Any, panel: Panel, rows: Sequence[str], series: Sequence[str], 
     if dots and len(panel.runs):
         runs = panel.runs.assign(_series=panel.runs["series"])
         placed = spread(runs.assign(series="all") if own else runs, within)
-        layers.append(run_dots(alt, placed.assign(series=placed["_series"]).drop(columns="_series"), series,
-                               measure.shown).encode(
-            x=x("value"), y=y, yOffset=offset, color=colour))
-    tip = [alt.Tooltip("row:N", title=" "), alt.Tooltip("mean:Q", format=measure.shown),
-           alt.Tooltip("low:Q", format=measure.shown), alt.Tooltip("high:Q", format=measure.shown),
-           alt.Tooltip("runs:Q"), alt.Tooltip("still_learning:Q", title="still learning")]
+        layers.append(
+            run_dots(
+                alt, placed.assign(series=placed["_series"]).drop(columns="_series"), series, measure.shown
+            ).encode(x=x("value"), y=y, yOffset=offset, color=colour)
+        )
+    tip = [
+        alt.Tooltip("row:N", title=" "),
+        alt.Tooltip("mean:Q", format=measure.shown),
+        alt.Tooltip("low:Q", format=measure.shown),
+        alt.Tooltip("high:Q", format=measure.shown),
+        alt.Tooltip("runs:Q"),
+        alt.Tooltip("still_learning:Q", title="still learning"),
+    ]
     tip = tip if own else [alt.Tooltip("series:N", title=" "), *tip]
     known = averages[averages["low"].notna()]
     layers += [
-        alt.Chart(known).mark_rule(strokeWidth=3 if own else 2, strokeCap="round", opacity=0.55).encode(
-            x=x("low"), x2=alt.X2("high:Q"), y=y, yOffset=offset, color=colour, tooltip=tip),
-        alt.Chart(averages).mark_tick(thickness=3, size=12 if own else 9, orient="vertical").encode(
-            x=x("mean"), y=y, yOffset=offset, color=colour, tooltip=tip),
+        alt.Chart(known)
+        .mark_rule(strokeWidth=3 if own else 2, strokeCap="round", opacity=0.55)
+        .encode(x=x("low"), x2=alt.X2("high:Q"), y=y, yOffset=offset, color=colour, tooltip=tip),
+        alt.Chart(averages)
+        .mark_tick(thickness=3, size=12 if own else 9, orient="vertical")
+        .encode(x=x("mean"), y=y, yOffset=offset, color=colour, tooltip=tip),
     ]
     if own:
-        layers.append(alt.Chart(averages).mark_text(align="left", fontSize=11).encode(
-            x=alt.XValue(width + 6), y=y, text=alt.Text("mean:Q", format=measure.shown)))
+        layers.append(
+            alt.Chart(averages)
+            .mark_text(align="left", fontSize=11)
+            .encode(x=alt.XValue(width + 6), y=y, text=alt.Text("mean:Q", format=measure.shown))
+        )
     layers += _mark_layers(alt, panel.marks, x, y, measure)
     return layers
 
@@ -188,25 +237,44 @@ def _alone(rows: Sequence[str], series: Sequence[str]) -> bool:
 def run_dots(alt: Any, runs: pd.DataFrame, series: Sequence[str], shown: str) -> Any:
     """Dots of runs, hollow where a run was still learning or has not learned; places are encoded by the caller."""
     filled = runs.assign(filled=(runs["state"] == ENDED) * 0.75)
-    return alt.Chart(filled).mark_point(size=34, strokeWidth=1.2, opacity=0.9).encode(
-        fill=alt.Fill("series:N", scale=theme.colour_scale(series), legend=None),
-        fillOpacity=alt.FillOpacity("filled:Q", scale=None),
-        shape=alt.Shape("state:N", legend=None, scale=alt.Scale(domain=list(STATES),
-                                                                range=["circle", "circle", "diamond"])),
-        tooltip=[alt.Tooltip("series:N", title=" "), alt.Tooltip("seed:N"), alt.Tooltip("value:Q", format=shown),
-                 alt.Tooltip("state:N")])
+    return (
+        alt.Chart(filled)
+        .mark_point(size=34, strokeWidth=1.2, opacity=0.9)
+        .encode(
+            fill=alt.Fill("series:N", scale=theme.colour_scale(series), legend=None),
+            fillOpacity=alt.FillOpacity("filled:Q", scale=None),
+            shape=alt.Shape(
+                "state:N", legend=None, scale=alt.Scale(domain=list(STATES), range=["circle", "circle", "diamond"])
+            ),
+            tooltip=[
+                alt.Tooltip("series:N", title=" "),
+                alt.Tooltip("seed:N"),
+                alt.Tooltip("value:Q", format=shown),
+                alt.Tooltip("state:N"),
+            ],
+        )
+    )
 
 
 def panel_title(alt: Any, text: str, above: int = 0) -> Any:
     """The title of one panel, above so many lines of names. A layer, so that titles of neighbours stand in line, what-
     ever is above their panels."""
-    return alt.Chart(pd.DataFrame({"text": [text]})).mark_text(
-        align="left", baseline="bottom", fontSize=12, fontWeight=600).encode(
-        x=alt.XValue(0), y=alt.YValue(-8 - 12 * min(above, 2)), text=alt.Text("text:N"))
+    return (
+        alt.Chart(pd.DataFrame({"text": [text]}))
+        .mark_text(align="left", baseline="bottom", fontSize=12, fontWeight=600)
+        .encode(x=alt.XValue(0), y=alt.YValue(-8 - 12 * min(above, 2)), text=alt.Text("text:N"))
+    )
 
 
-def reference_layers(alt: Any, lines: Mapping[str, float], domain: tuple[float, float], width: int, shown: str,
-                     vertical: bool = True, side: Literal["left", "right"] = "left") -> list[Any]:
+def reference_layers(
+    alt: Any,
+    lines: Mapping[str, float],
+    domain: tuple[float, float],
+    width: int,
+    shown: str,
+    vertical: bool = True,
+    side: Literal["left", "right"] = "left",
+) -> list[Any]:
     """Dashed lines with their names: above the panel in two heights, or, where they lie flat, at one of its sides."""
     inside = {name: value for name, value in lines.items() if domain[0] <= value <= domain[1]}
     if not inside:
@@ -221,15 +289,20 @@ def reference_layers(alt: Any, lines: Mapping[str, float], domain: tuple[float, 
         one = frame.iloc[place : place + 1]
         share = (float(one["reference"].iloc[0]) - domain[0]) / (domain[1] - domain[0])
         if vertical:
-            found.append(alt.Chart(one).mark_text(fontSize=10, baseline="bottom", align=_side(share)).encode(
-                **along, y=alt.YValue(-3 - 12 * height), text=alt.Text("name:N")))
+            found.append(
+                alt.Chart(one)
+                .mark_text(fontSize=10, baseline="bottom", align=_side(share))
+                .encode(**along, y=alt.YValue(-3 - 12 * height), text=alt.Text("name:N"))
+            )
         else:
             rest = frame["reference"].iloc[place + 1 :].min() - one["reference"].iloc[0]
             under = rest < _CLOSE * (domain[1] - domain[0])  # a line so near above leaves no room for the name
             at = "right" if share > _UPPERMOST else side  # the panel's title stands at the left above
-            found.append(alt.Chart(one).mark_text(
-                fontSize=10, align=at, baseline="top" if under else "bottom", dy=2 if under else -1).encode(
-                **along, x=alt.XValue(3 if at == "left" else width), text=alt.Text("name:N")))
+            found.append(
+                alt.Chart(one)
+                .mark_text(fontSize=10, align=at, baseline="top" if under else "bottom", dy=2 if under else -1)
+                .encode(**along, x=alt.XValue(3 if at == "left" else width), text=alt.Text("name:N"))
+            )
     return found
 
 
@@ -262,9 +335,16 @@ def _mark_layers(alt: Any, marks: pd.DataFrame | None, x: Any, y: Any, measure: 
     if marks is None or marks.empty:
         return []
     tip = [alt.Tooltip("say:N", title=" "), alt.Tooltip("value:Q", format=measure.shown)]
-    found = [alt.Chart(marks).mark_text(fontSize=17, fontWeight="bold", dy=-4).encode(
-        x=x("value"), y=y, text=alt.Text("mark:N"), tooltip=tip)]
+    found = [
+        alt.Chart(marks)
+        .mark_text(fontSize=17, fontWeight="bold", dy=-4)
+        .encode(x=x("value"), y=y, text=alt.Text("mark:N"), tooltip=tip)
+    ]
     if "low" in marks:
-        found.insert(0, alt.Chart(marks[marks["low"].notna()]).mark_rule(strokeWidth=1, dy=-4).encode(
-            x=x("low"), x2=alt.X2("high:Q"), y=y, tooltip=tip))
+        found.insert(
+            0,
+            alt.Chart(marks[marks["low"].notna()])
+            .mark_rule(strokeWidth=1, dy=-4)
+            .encode(x=x("low"), x2=alt.X2("high:Q"), y=y, tooltip=tip),
+        )
     return found

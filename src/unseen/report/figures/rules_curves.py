@@ -18,8 +18,11 @@ from unseen.studies.claims.evidence import ENDED
 
 POINTS, RESAMPLES = 60, 500
 """Steps that are drawn at most; resamples of whole curves, enough for a band."""
-PANELS = {"classification": "Classification: error %", "regression": "Regression: loss",
-          "": "Both averaged, as in the paper"}
+PANELS = {
+    "classification": "Classification: error %",
+    "regression": "Regression: loss",
+    "": "Both averaged, as in the paper",
+}
 
 _THOUSANDS = "datum.value < 1000 ? format(datum.value, '~g') : format(datum.value / 1000, '~g') + ' k'"
 
@@ -70,8 +73,16 @@ def _band(values: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     each: Floats = values.loc[runs.index].to_numpy(float)
     sizes = runs["task_seed"].value_counts(sort=False).sort_index().tolist()
     low, high = intervals(each.T, tuple(sizes), RESAMPLES)
-    return pd.DataFrame({"step": values.columns.astype(int), "value": each.mean(axis=0), "low": low, "high": high,
-                         "runs": len(runs), "still_learning": int((runs["still_learning"] == 1).sum())})
+    return pd.DataFrame(
+        {
+            "step": values.columns.astype(int),
+            "value": each.mean(axis=0),
+            "low": low,
+            "high": high,
+            "runs": len(runs),
+            "still_learning": int((runs["still_learning"] == 1).sum()),
+        }
+    )
 
 
 def _chart(frame: pd.DataFrame) -> Any:
@@ -80,23 +91,41 @@ def _chart(frame: pd.DataFrame) -> Any:
     panels = [title for title in PANELS.values() if (frame["column"] == title).any()]
     scale = theme.colour_scale(families)
     last = int(frame["step"].max())
-    x = alt.X("step:Q", title="step", axis=alt.Axis(labelExpr=_THOUSANDS, tickCount=5, grid=False),
-              scale=alt.Scale(domain=[0, last], nice=False))
+    x = alt.X(
+        "step:Q",
+        title="step",
+        axis=alt.Axis(labelExpr=_THOUSANDS, tickCount=5, grid=False),
+        scale=alt.Scale(domain=[0, last], nice=False),
+    )
     y = alt.Y("value:Q", title=None, scale=alt.Scale(type="sqrt", zero=True), axis=alt.Axis(tickCount=5))
-    colour = alt.Color("family:N", scale=scale, sort=families, title=None,
-                       legend=alt.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1))
-    hints = [alt.Tooltip("family:N", title="model"), alt.Tooltip("step:Q", title="step", format=",d"),
-             alt.Tooltip("value:Q", title="mean", format=".4g"), alt.Tooltip("runs:Q", title="runs"),
-             alt.Tooltip("still_learning:Q", title="still learning")]
+    colour = alt.Color(
+        "family:N",
+        scale=scale,
+        sort=families,
+        title=None,
+        legend=alt.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1),
+    )
+    hints = [
+        alt.Tooltip("family:N", title="model"),
+        alt.Tooltip("step:Q", title="step", format=",d"),
+        alt.Tooltip("value:Q", title="mean", format=".4g"),
+        alt.Tooltip("runs:Q", title="runs"),
+        alt.Tooltip("still_learning:Q", title="still learning"),
+    ]
     base = alt.Chart()
     layers = [
-        base.transform_filter("isValid(datum.low)").mark_area(opacity=0.07).encode(
-            x=x, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour),
+        base.transform_filter("isValid(datum.low)")
+        .mark_area(opacity=0.07)
+        .encode(x=x, y=alt.Y("low:Q", title=None), y2="high:Q", color=colour),
         base.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
         base.mark_point(size=120, opacity=0).encode(x=x, y=y, tooltip=hints),  # something to point at
-        base.transform_filter(f"datum.step === {last} && datum.still_learning > 0").mark_point(
-            size=46, strokeWidth=1.8, fillOpacity=0).encode(
-            x=x, y=y, color=colour, tooltip=hints),
+        base.transform_filter(f"datum.step === {last} && datum.still_learning > 0")
+        .mark_point(size=46, strokeWidth=1.8, fillOpacity=0)
+        .encode(x=x, y=y, color=colour, tooltip=hints),
     ]
-    return alt.layer(*layers, data=frame).properties(width=270, height=200).facet(
-        column=alt.Column("column:N", sort=panels, title=None), spacing=22).resolve_scale(y="independent")
+    return (
+        alt.layer(*layers, data=frame)
+        .properties(width=270, height=200)
+        .facet(column=alt.Column("column:N", sort=panels, title=None), spacing=22)
+        .resolve_scale(y="independent")
+    )

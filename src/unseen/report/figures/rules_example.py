@@ -25,14 +25,18 @@ def example(source: Source) -> Drawing | None:
     uniform = np.full(rules, 1 / rules)
     cells = activation_cells(EXAMPLE, uniform)
     cells = cells.assign(rule=cells["rule"] + 1, module=cells["module"] + 1)  # as the paper counts them
-    scores = pd.DataFrame({"metric": list(METRICS.values()),
-                           "value": [float(MATRIX_METRICS[name](EXAMPLE, uniform)) for name in METRICS]})
+    scores = pd.DataFrame(
+        {"metric": list(METRICS.values()), "value": [float(MATRIX_METRICS[name](EXAMPLE, uniform)) for name in METRICS]}
+    )
     at = alt.Y("metric:N", sort=list(METRICS.values()), title=None, axis=alt.Axis(ticks=False, domain=False))
-    length = alt.X("value:Q", title="value", scale=alt.Scale(domain=[0, 1.15], nice=False),
-                   axis=alt.Axis(values=[0, 0.5, 1]))
+    length = alt.X(
+        "value:Q", title="value", scale=alt.Scale(domain=[0, 1.15], nice=False), axis=alt.Axis(values=[0, 0.5, 1])
+    )
     scored = alt.Chart(scores).encode(x=length, y=at)
-    side = alt.layer(scored.mark_bar(color=theme.BLUE, opacity=0.6, height=14),
-                     scored.mark_text(align="left", dx=5).encode(text=alt.Text("value:Q", format=".4f")))
+    side = alt.layer(
+        scored.mark_bar(color=theme.BLUE, opacity=0.6, height=14),
+        scored.mark_text(align="left", dx=5).encode(text=alt.Text("value:Q", format=".4f")),
+    )
     chart = alt.hconcat(activation_chart(cells), side.properties(width=220, height=152), spacing=50)
     shown = cells.rename(columns={"weight": "value"}).assign(kind="activation")
     data = pd.concat([shown, scores.assign(kind="metric")], ignore_index=True)

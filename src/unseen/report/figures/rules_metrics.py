@@ -85,8 +85,9 @@ def _measured(study: Runs, metric: str) -> pd.DataFrame:
 
 def _all(study: Runs) -> pd.DataFrame:
     """The five metrics of all runs, each under the title of its panel."""
-    return pd.concat([_measured(study, name).assign(column=title) for name, title in METRICS.items()],
-                     ignore_index=True)
+    return pd.concat(
+        [_measured(study, name).assign(column=title) for name, title in METRICS.items()], ignore_index=True
+    )
 
 
 def _with_random(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -115,20 +116,34 @@ def _sideways(frame: pd.DataFrame) -> Any:
     scale = theme.colour_scale(families)
     y = alt.Y("family:N", sort=families, title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=8))
     x = alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(values=[0, 0.5, 1], format=".1f"))
-    colour, fill, stroke = (channel("family:N", scale=scale, legend=None)
-                            for channel in (alt.Color, alt.Fill, alt.Stroke))
+    colour, fill, stroke = (
+        channel("family:N", scale=scale, legend=None) for channel in (alt.Color, alt.Fill, alt.Stroke)
+    )
     hints = [alt.Tooltip("family:N", title="model"), alt.Tooltip("value:Q", title="mean", format=".4f")]
     base = alt.Chart()
     layers = [
-        base.transform_filter("datum.kind !== 'run'").mark_bar(opacity=0.55, height=16).encode(
-            x=x, y=y, color=colour, tooltip=[*hints, *mean_hints(alt)]),
-        base.transform_filter("datum.kind === 'run'").mark_point(size=10, strokeWidth=1, opacity=0.35).encode(
-            x=x, y=y, fill=fill, stroke=stroke, tooltip=[*hints, *run_hints(alt)],
-            fillOpacity={"condition": {"test": "datum.still_learning > 0", "value": 0}, "value": 1}),
-        base.transform_filter("datum.kind === 'mean' && isValid(datum.low)").mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", title=None), x2="high:Q", y=y),
-        base.transform_filter("datum.kind !== 'run'").mark_text(align="left", dx=4, dy=-13, fontSize=10.5).encode(
-            x=alt.value(0), y=y, text=alt.Text("value:Q", format=".3f")),
+        base.transform_filter("datum.kind !== 'run'")
+        .mark_bar(opacity=0.55, height=16)
+        .encode(x=x, y=y, color=colour, tooltip=[*hints, *mean_hints(alt)]),
+        base.transform_filter("datum.kind === 'run'")
+        .mark_point(size=10, strokeWidth=1, opacity=0.35)
+        .encode(
+            x=x,
+            y=y,
+            fill=fill,
+            stroke=stroke,
+            tooltip=[*hints, *run_hints(alt)],
+            fillOpacity={"condition": {"test": "datum.still_learning > 0", "value": 0}, "value": 1},
+        ),
+        base.transform_filter("datum.kind === 'mean' && isValid(datum.low)")
+        .mark_rule(strokeWidth=2)
+        .encode(x=alt.X("low:Q", title=None), x2="high:Q", y=y),
+        base.transform_filter("datum.kind !== 'run'")
+        .mark_text(align="left", dx=4, dy=-13, fontSize=10.5)
+        .encode(x=alt.value(0), y=y, text=alt.Text("value:Q", format=".3f")),
     ]
-    return alt.layer(*layers, data=frame).properties(width=148, height=alt.Step(38)).facet(
-        column=alt.Column("column:N", sort=list(METRICS.values()), title=None), spacing=16)
+    return (
+        alt.layer(*layers, data=frame)
+        .properties(width=148, height=alt.Step(38))
+        .facet(column=alt.Column("column:N", sort=list(METRICS.values()), title=None), spacing=16)
+    )

@@ -49,21 +49,30 @@ def overview(source: Source) -> Drawing | None:
     parts = []
     for place, words in (("id", "ID"), ("ood", "OoD")):
         here = found[found["condition"] == found["architecture"].map(CONDITIONS[place])]
-        parts.append(here.assign(column=here["setting"].str.capitalize() + " " + words + ": " + here["unit"],
-                                 where=place, row=here["architecture"].map(NAMES)))
+        parts.append(
+            here.assign(
+                column=here["setting"].str.capitalize() + " " + words + ": " + here["unit"],
+                where=place,
+                row=here["architecture"].map(NAMES),
+            )
+        )
     rows = pd.concat(parts, ignore_index=True)
     if rows.empty:
         return None
     order = {name: number for number, name in enumerate(NAMES.values())}
-    rows = rows.sort_values(["row", "setting", "where", "rules"], key=lambda one: one.map(order) if one.name == "row"
-                            else one, kind="stable")
+    rows = rows.sort_values(
+        ["row", "setting", "where", "rules"],
+        key=lambda one: one.map(order) if one.name == "row" else one,
+        kind="stable",
+    )
     frame, said = _frame(rows, ["row", "column", "unit", "rules", "family"])
     references, told = _references(frame, rows, ["row", "column"])
     drawn = _ordered(pd.concat([dodged(frame, "rules"), references], ignore_index=True), rows)
     hints = [*_TOOLTIP, *_relative("regression")]
     conditions = dict.fromkeys(rows["condition"])
-    return Drawing(lines(drawn, "rules", "rules (log)", None, hints), _data(drawn),
-                   (*said, *told, *study.notes(rows, conditions)))
+    return Drawing(
+        lines(drawn, "rules", "rules (log)", None, hints), _data(drawn), (*said, *told, *study.notes(rows, conditions))
+    )
 
 
 def _rules(rules: pd.Series) -> pd.Series:
@@ -95,12 +104,18 @@ def _references(frame: pd.DataFrame, rows: pd.DataFrame, panel: list[str]) -> tu
     found = zero.merge(largest, on=panel)
     near = found["largest"] >= _NEAR * found["zero"]
     drawn = found[near].rename(columns={"zero": "value"}).drop(columns="largest")
-    drawn = drawn.assign(kind="reference", runs=0, still_learning=0,
-                         label=drawn["unit"].map({"error %": "chance", "loss": "zero predictor"}))
+    drawn = drawn.assign(
+        kind="reference",
+        runs=0,
+        still_learning=0,
+        label=drawn["unit"].map({"error %": "chance", "loss": "zero predictor"}),
+    )
     far = set(found["unit"][~near & found["zero"].notna()])
-    words = {"error %": f"Chance is an error of {CHANCE:.0f} %, above the panels that do not show it.",
-             "loss": "The zero predictor's loss is above the panels that do not show it; losses in its units are in "
-                     "the data."}
+    words = {
+        "error %": f"Chance is an error of {CHANCE:.0f} %, above the panels that do not show it.",
+        "loss": "The zero predictor's loss is above the panels that do not show it; losses in its units are in "
+        "the data.",
+    }
     return drawn, tuple(text for unit, text in words.items() if unit in far)
 
 

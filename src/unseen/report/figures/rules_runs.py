@@ -23,8 +23,13 @@ from unseen.studies.claims import rules_measures as measures
 FAMILIES = tuple(theme.title_of(gating) for gating in GATINGS)
 RANDOM = "Random"
 SPECIALIZATION = "specialization/"
-METRICS = {"collapse_avg": "Collapse-Avg", "collapse_worst": "Collapse-Worst", "alignment": "Alignment",
-           "adaptation": "Adaptation", "inverse_mutual_information": "Inverse mutual information"}
+METRICS = {
+    "collapse_avg": "Collapse-Avg",
+    "collapse_worst": "Collapse-Worst",
+    "alignment": "Alignment",
+    "adaptation": "Adaptation",
+    "inverse_mutual_information": "Inverse mutual information",
+}
 """The five metrics as people read them, in the order of figures 5 and 6. Of all of them low is good."""
 PLACE = ("architecture", "setting", "search", "rules", "width")
 DOTS = 2_000
@@ -51,17 +56,23 @@ class Runs:
     def parts(self) -> Mapping[tuple[str, str], Runs]:
         """The runs of each architecture and setting, taken apart once for all figures."""
         of_scores = dict(list(self.scores.groupby(["architecture", "setting"])))
-        return {(str(architecture), str(setting)): replace(self, runs=runs, scores=of_scores.get(
-            (architecture, setting), self.scores.iloc[:0]))
-            for (architecture, setting), runs in self.runs.groupby(["architecture", "setting"])}
+        return {
+            (str(architecture), str(setting)): replace(
+                self, runs=runs, scores=of_scores.get((architecture, setting), self.scores.iloc[:0])
+            )
+            for (architecture, setting), runs in self.runs.groupby(["architecture", "setting"])
+        }
 
     def of(self, **levels: object) -> Runs:
         """Those at these levels, of the columns that say where a run stands; a tuple is any of its levels."""
         found = self
         for column, level in levels.items():
             wanted = level if isinstance(level, tuple) else (level,)
-            found = replace(found, runs=found.runs[found.runs[column].isin(wanted)],
-                            scores=found.scores[found.scores[column].isin(wanted)])
+            found = replace(
+                found,
+                runs=found.runs[found.runs[column].isin(wanted)],
+                scores=found.scores[found.scores[column].isin(wanted)],
+            )
         return found
 
     def notes(self, drawn: pd.DataFrame, conditions: Iterable[str] = ("iid",), mark: str = HOLLOW) -> tuple[str, ...]:
@@ -89,19 +100,34 @@ def _read(source: Source) -> Runs:
     # The paper's own where there are some; a study of nothing but a variant is drawn as it is.
     chosen = "" if (extra == "").any() or not len(extra) else extra.mode().iloc[0]
     left = sorted(set(extra[extra != chosen]))
-    others = (f"{int((extra != chosen).sum())} runs with other options are not in it: {'; '.join(left[:3])}"
-              f"{' …' if len(left) > 3 else ''}.") if left else ""
+    others = (
+        (
+            f"{int((extra != chosen).sum())} runs with other options are not in it: {'; '.join(left[:3])}"
+            f"{' …' if len(left) > 3 else ''}."
+        )
+        if left
+        else ""
+    )
     runs = runs[extra == chosen].assign(options=chosen)
-    pooled = tuple(axis for axis in source.axes if axis not in {*PLACE, "gating", "task_seed", "task", "model"}
-                   and runs[axis].nunique(dropna=False) > 1) if len(runs) else ()
+    pooled = (
+        tuple(
+            axis
+            for axis in source.axes
+            if axis not in {*PLACE, "gating", "task_seed", "task", "model"} and runs[axis].nunique(dropna=False) > 1
+        )
+        if len(runs)
+        else ()
+    )
     return Runs(source, runs, _scores(source, runs, pooled), others, pooled)
 
 
 def _extra_options(runs: pd.DataFrame) -> pd.Series:
     """The options of task and model that the paper does not vary, as a text."""
     said = (runs["task_options"] + " " + runs["model_options"]).astype(object)
-    known = {text: " ".join(part for part in text.split() if part.partition("=")[0] not in _OWN_OPTIONS)
-             for text in set(said)}
+    known = {
+        text: " ".join(part for part in text.split() if part.partition("=")[0] not in _OWN_OPTIONS)
+        for text in set(said)
+    }
     return said.map(known)
 
 
@@ -110,8 +136,7 @@ def _scores(source: Source, runs: pd.DataFrame, pooled: tuple[str, ...]) -> pd.D
     if not len(runs) or not len(records):
         return pd.DataFrame(columns=["cell", "condition", "metric", "value"])
     rows = records[(records["selection"] == "last") & (records["factor"] == "") & records["cell"].isin(runs["cell"])]
-    rows = rows[["cell", "selection", "condition", "metric", "value"]].drop_duplicates(
-        ["cell", "condition", "metric"])
+    rows = rows[["cell", "selection", "condition", "metric", "value"]].drop_duplicates(["cell", "condition", "metric"])
     named = ["cell", *PLACE, "gating", "task_seed", "seed", "still_learning", "options", *pooled]
     placed = runs[named].drop_duplicates("cell").assign(family=runs["gating"].map(theme.title_of))
     return placed.merge(rows, on="cell")
@@ -125,7 +150,8 @@ def performance(scores: pd.DataFrame) -> pd.DataFrame:
     relative = scores[(scores["metric"] == "relative_loss")].set_index(["cell", "condition"])["value"]
     found = rows.assign(
         value=np.where(rows["setting"] == "classification", 100 * (1 - rows["value"]), rows["value"]),
-        unit=rows["setting"].map({"classification": "error %", "regression": "loss"}))
+        unit=rows["setting"].map({"classification": "error %", "regression": "loss"}),
+    )
     keys = pd.MultiIndex.from_frame(found[["cell", "condition"]])
     return found.assign(relative=np.where(found["setting"] == "regression", relative.reindex(keys).to_numpy(), np.nan))
 
@@ -146,8 +172,9 @@ def parameters(rows: pd.DataFrame) -> pd.Series:
     return pd.Series([known[key] for key in rows[columns].itertuples(index=False, name=None)], rows.index, dtype=float)
 
 
-def _parameters(architecture: str, setting: str, search: str, gating: str, rules: int, width: int,
-                options: str) -> float:
+def _parameters(
+    architecture: str, setting: str, search: str, gating: str, rules: int, width: int, options: str
+) -> float:
     if options:
         return np.nan
     outputs = measures.STATE if (architecture, setting) == ("rnn", "regression") else 1
@@ -161,7 +188,8 @@ def with_dots(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, tuple[st
     if len(rows) > DOTS:
         return found, (f"Single runs ({len(rows):,}) are too many to be drawn.".replace(",", " "),)
     each = rows[[*by, "value", "task_seed", "seed", "cell"]].assign(
-        kind="run", runs=1, still_learning=(rows["still_learning"] == 1).astype(int))
+        kind="run", runs=1, still_learning=(rows["still_learning"] == 1).astype(int)
+    )
     return pd.concat([found, each], ignore_index=True), ()
 
 

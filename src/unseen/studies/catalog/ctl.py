@@ -12,8 +12,14 @@ BILSTM, TRANSFORMER, NDR = MODELS = ("ctl-bilstm", "ctl-transformer", "ctl-ndr")
 Changes = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """By model, options of `model` and `recipe` that are not the published ones."""
 
-TINY: dict[str, Any] = {"symbols": 4, "functions": 8, "max_length": 3, "train_size": 150, "iid_size": 40,
-                        "ood_size": 100}
+TINY: dict[str, Any] = {
+    "symbols": 4,
+    "functions": 8,
+    "max_length": 3,
+    "train_size": 150,
+    "iid_size": 40,
+    "ood_size": 100,
+}
 """A world for trying whether everything runs."""
 TINY_RECIPE = {"steps": 60, "batch": 32, "warmup": 5, "learning_rate": 1e-3, "validate_every": 20}
 TINY_MODELS: Changes = {
@@ -39,6 +45,8 @@ def models(task: str, changes: Changes | None = None, names: Sequence[str] = MOD
     for name in names:
         theirs, other = published(task, name), (changes or {}).get(name, {})
         assert theirs is not None
-        axis[name] = {"model": {"name": name, **other.get("model", {})},
-                      "recipe": {"name": theirs.name, **other.get("recipe", {})}}
+        axis[name] = {
+            "model": {"name": name, **other.get("model", {})},
+            "recipe": {"name": theirs.name, **other.get("recipe", {})},
+        }
     return axis

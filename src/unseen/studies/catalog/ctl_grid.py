@@ -20,14 +20,40 @@ BRIDGES, SHARED = (4, 8, 12, 16), (2, 3, 4, 5, 6)
 _NARROW = {**NARROW, NDR: {**NARROW[NDR], "model": {**NARROW[NDR]["model"], "layers": 6}}}  # as many as functions
 
 SIZES: dict[str, dict[str, Any]] = {
-    "smoke": {"bridges": (4,), "shared": (1, 3), "seeds": 1, "models": TINY_MODELS, "recipe": TINY_RECIPE,
-              "task": {**TINY, "max_length": 4, "train_size": 100, "on_shortage": "take_all"}},
-    "mini": {"bridges": (4, 8), "shared": (1, 3), "seeds": 3, "names": (BILSTM, NDR), "models": _NARROW,
-             "recipe": QUICK, "task": {"symbols": 4, "functions": 16, "train_size": 5_000, "iid_size": 400,
-                                       "ood_size": 500, "always_include": "both"}},
-    "medium": {"bridges": (4, 16), "shared": (2, 6), "seeds": 5,
-               "models": {BILSTM: {"recipe": {"steps": 16_000}}, TRANSFORMER: {"recipe": {"steps": 60_000}},
-                          NDR: {"recipe": {"steps": 16_000}}}},
+    "smoke": {
+        "bridges": (4,),
+        "shared": (1, 3),
+        "seeds": 1,
+        "models": TINY_MODELS,
+        "recipe": TINY_RECIPE,
+        "task": {**TINY, "max_length": 4, "train_size": 100, "on_shortage": "take_all"},
+    },
+    "mini": {
+        "bridges": (4, 8),
+        "shared": (1, 3),
+        "seeds": 3,
+        "names": (BILSTM, NDR),
+        "models": _NARROW,
+        "recipe": QUICK,
+        "task": {
+            "symbols": 4,
+            "functions": 16,
+            "train_size": 5_000,
+            "iid_size": 400,
+            "ood_size": 500,
+            "always_include": "both",
+        },
+    },
+    "medium": {
+        "bridges": (4, 16),
+        "shared": (2, 6),
+        "seeds": 5,
+        "models": {
+            BILSTM: {"recipe": {"steps": 16_000}},
+            TRANSFORMER: {"recipe": {"steps": 60_000}},
+            NDR: {"recipe": {"steps": 16_000}},
+        },
+    },
     "full": {"bridges": BRIDGES, "shared": SHARED, "seeds": 5},
 }
 
@@ -35,14 +61,21 @@ SIZES: dict[str, dict[str, Any]] = {
 def grids(scale: str) -> list[Grid]:
     """Models × bridges × shared symbols × seeds."""
     size = SIZES[scale]
-    return [Grid(
-        axes={"model": models("ctl/S", size.get("models"), size.get("names", MODELS)),
-              "bridge": {number: {"task": {"bridge": number}} for number in size["bridges"]},
-              "shared": {number: {"task": {"shared": number}} for number in size["shared"]}},
-        base={"task": {"name": "ctl/S", **size.get("task", {})}, "recipe": size.get("recipe", {}),
-              "evaluation": {"conditions": ("iid", "ood/transition")}},
-        seeds=range(size["seeds"]),
-    )]
+    return [
+        Grid(
+            axes={
+                "model": models("ctl/S", size.get("models"), size.get("names", MODELS)),
+                "bridge": {number: {"task": {"bridge": number}} for number in size["bridges"]},
+                "shared": {number: {"task": {"shared": number}} for number in size["shared"]},
+            },
+            base={
+                "task": {"name": "ctl/S", **size.get("task", {})},
+                "recipe": size.get("recipe", {}),
+                "evaluation": {"conditions": ("iid", "ood/transition")},
+            },
+            seeds=range(size["seeds"]),
+        )
+    ]
 
 
 STUDY = Study(

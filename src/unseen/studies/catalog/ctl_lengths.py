@@ -23,17 +23,37 @@ PUBLISHED: Changes = {
 _NARROW: dict[str, Any] = {"width": 64, "feedforward": 128, "layers": 9, "read_at": "end"}
 NARROW: Changes = {
     BILSTM: {"model": {"embedding": 64, "width": 64, "dropout": 0.2}, "recipe": {"steps": 6_000}},
-    TRANSFORMER: {"model": {**_NARROW, "dropout": 0.0, "key_dropout": 0.0},
-                  "recipe": {"steps": 8_000, "learning_rate": 5e-4}},
-    NDR: {"model": {**_NARROW, "form": "original", "extra_layers": 0, "heads": 1, "dropout": 0.1},
-          "recipe": {"steps": 4_000, "clip": 1.0}},
+    TRANSFORMER: {
+        "model": {**_NARROW, "dropout": 0.0, "key_dropout": 0.0},
+        "recipe": {"steps": 8_000, "learning_rate": 5e-4},
+    },
+    NDR: {
+        "model": {**_NARROW, "form": "original", "extra_layers": 0, "heads": 1, "dropout": 0.1},
+        "recipe": {"steps": 4_000, "clip": 1.0},
+    },
 }
 
 SIZES: dict[str, dict[str, Any]] = {
-    "smoke": {"task": {"symbols": 4, "composed": 5, "max_length": 3, "longer": ((4, 5), (6, 7)), "train_size": 150,
-                       "iid_size": 20}, "recipe": TINY_RECIPE, "models": TINY_MODELS, "seeds": 1},
-    "mini": {"task": {"symbols": 4, "composed": 5, "longer": ((6, 6), (7, 8)), "train_size": 5_000, "iid_size": 300},
-             "recipe": QUICK, "models": NARROW, "seeds": 3, "orders": ("backward",)},
+    "smoke": {
+        "task": {
+            "symbols": 4,
+            "composed": 5,
+            "max_length": 3,
+            "longer": ((4, 5), (6, 7)),
+            "train_size": 150,
+            "iid_size": 20,
+        },
+        "recipe": TINY_RECIPE,
+        "models": TINY_MODELS,
+        "seeds": 1,
+    },
+    "mini": {
+        "task": {"symbols": 4, "composed": 5, "longer": ((6, 6), (7, 8)), "train_size": 5_000, "iid_size": 300},
+        "recipe": QUICK,
+        "models": NARROW,
+        "seeds": 3,
+        "orders": ("backward",),
+    },
     "full": {"models": PUBLISHED, "seeds": 10},
 }
 
@@ -41,12 +61,16 @@ SIZES: dict[str, dict[str, Any]] = {
 def grids(scale: str) -> list[Grid]:
     """Models × orders of reading × seeds."""
     size = SIZES[scale]
-    return [Grid(
-        axes={"model": models("ctl/lengths", size["models"]),
-              "order": {name: {"task": {"order": name}} for name in size.get("orders", ("forward", "backward"))}},
-        base={"task": {"name": "ctl/lengths", **size.get("task", {})}, "recipe": size.get("recipe", {})},
-        seeds=range(size["seeds"]),
-    )]
+    return [
+        Grid(
+            axes={
+                "model": models("ctl/lengths", size["models"]),
+                "order": {name: {"task": {"order": name}} for name in size.get("orders", ("forward", "backward"))},
+            },
+            base={"task": {"name": "ctl/lengths", **size.get("task", {})}, "recipe": size.get("recipe", {})},
+            seeds=range(size["seeds"]),
+        )
+    ]
 
 
 STUDY = Study(

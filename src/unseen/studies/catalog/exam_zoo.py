@@ -56,23 +56,34 @@ takes a minute; the tests look whether it still finds them."""
 
 def options(backbone: str, test: str, scale: str) -> dict[str, Any]:
     """The options of a backbone on a test."""
-    return {"name": backbone, "width": WIDTHS[scale][test][BACKBONES.index(backbone)],
-            "dropout": DROPOUT[scale], "matched": {"by": "parameters", "to": PARAMETERS[scale]}}
+    return {
+        "name": backbone,
+        "width": WIDTHS[scale][test][BACKBONES.index(backbone)],
+        "dropout": DROPOUT[scale],
+        "matched": {"by": "parameters", "to": PARAMETERS[scale]},
+    }
 
 
 def grids(scale: str) -> list[Grid]:
     """One grid per test, since widths depend on it: backbones × seeds."""
-    return [Grid(axes={"test": {test: worlds[scale].settings},
-                       "model": {name: {"model": options(name, test, scale)} for name in BACKBONES}},
-                 base={}, seeds=range(SEEDS[scale]))
-            for test, worlds in BATTERY.items()]
+    return [
+        Grid(
+            axes={
+                "test": {test: worlds[scale].settings},
+                "model": {name: {"model": options(name, test, scale)} for name in BACKBONES},
+            },
+            base={},
+            seeds=range(SEEDS[scale]),
+        )
+        for test, worlds in BATTERY.items()
+    ]
 
 
 STUDY = Study(
     name="exam-zoo",
     version=1,
     question="Which architecture has which ability: every backbone on the same battery from all four families, with as "
-             "many parameters?",
+    "many parameters?",
     scales={"smoke": 1, "mini": 45, "full": None},
     grids=grids,
     notes=NOTES,

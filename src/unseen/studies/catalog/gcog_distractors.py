@@ -27,10 +27,20 @@ NAME = "gcog/distractor"
 
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": {**SMALL, "ood_distractors": (4,)}, "width": 16, "recipe": TINY_RECIPE, "seeds": 1},
-    "mini": {"task": {**SMALL, "ood_distractors": (6, 9, 12)}, "width": 64, "models": LEARNED_QUICKLY, "needs": NEEDS,
-             "recipe": SMALL_RECIPE, "seeds": 4},
-    "small": {"task": {"coding": "embedding"}, "width": 64,
-              "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000}, "seeds": 3},
+    "mini": {
+        "task": {**SMALL, "ood_distractors": (6, 9, 12)},
+        "width": 64,
+        "models": LEARNED_QUICKLY,
+        "needs": NEEDS,
+        "recipe": SMALL_RECIPE,
+        "seeds": 4,
+    },
+    "small": {
+        "task": {"coding": "embedding"},
+        "width": 64,
+        "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000},
+        "seeds": 3,
+    },
     "medium": {"recipe": {"steps": 21_086}, "seeds": 3},
     "full": {"seeds": 5},
 }
@@ -40,12 +50,17 @@ def grids(scale: str) -> list[Grid]:
     """Models × seeds."""
     size = SIZES[scale]
     options = size.get("task", {})
-    return [Grid(
-        axes={"model": models(size)},
-        base={"task": {"name": NAME, **options}, "recipe": {"name": "gcog-distractor-paper", **size.get("recipe", {})},
-              "evaluation": {"conditions": conditions(NAME, options)}},
-        seeds=range(size["seeds"]),
-    )]
+    return [
+        Grid(
+            axes={"model": models(size)},
+            base={
+                "task": {"name": NAME, **options},
+                "recipe": {"name": "gcog-distractor-paper", **size.get("recipe", {})},
+                "evaluation": {"conditions": conditions(NAME, options)},
+            },
+            seeds=range(size["seeds"]),
+        )
+    ]
 
 
 STUDY = Study(

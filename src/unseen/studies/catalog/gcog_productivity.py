@@ -29,10 +29,21 @@ TRAINED: dict[str, dict[str, Any]] = {"1 and 3": {}, "1": {"train_depths": (1,)}
 
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": {**SMALL, "depths": (1, 3, 5)}, "width": 16, "recipe": TINY_RECIPE, "seeds": 1},
-    "mini": {"task": {**SMALL, "depths": (1, 3, 5)}, "width": 64, "models": RECURRENT, "needs": NEEDS,
-             "recipe": SMALL_RECIPE, "seeds": 3, "trained": ("1 and 3",)},
-    "small": {"task": {"coding": "embedding"}, "width": 64,
-              "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000}, "seeds": 3},
+    "mini": {
+        "task": {**SMALL, "depths": (1, 3, 5)},
+        "width": 64,
+        "models": RECURRENT,
+        "needs": NEEDS,
+        "recipe": SMALL_RECIPE,
+        "seeds": 3,
+        "trained": ("1 and 3",),
+    },
+    "small": {
+        "task": {"coding": "embedding"},
+        "width": 64,
+        "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000},
+        "seeds": 3,
+    },
     "medium": {"recipe": {"steps": 23_430}, "seeds": 3},
     "full": {"seeds": 5, "positions": tuple(POSITIONS)},
 }
@@ -46,15 +57,22 @@ def grids(scale: str) -> list[Grid]:
     found = []
     for label in size.get("trained", TRAINED):
         options = {**size.get("task", {}), **TRAINED[label]}
-        found.append(Grid(
-            axes={"trained_on": {label: {"task": options}},
-                  "model": models(size),
-                  "positions": positions if label == "1 and 3" else {"absolute": {}}},
-            base={"task": {"name": NAME}, "recipe": {"name": "gcog-productive-paper", **size.get("recipe", {})},
-                  "evaluation": {"conditions": conditions(NAME, options)}},
-            seeds=range(size["seeds"]),
-            without=relative if label == "1 and 3" and "relative" in positions else [],
-        ))
+        found.append(
+            Grid(
+                axes={
+                    "trained_on": {label: {"task": options}},
+                    "model": models(size),
+                    "positions": positions if label == "1 and 3" else {"absolute": {}},
+                },
+                base={
+                    "task": {"name": NAME},
+                    "recipe": {"name": "gcog-productive-paper", **size.get("recipe", {})},
+                    "evaluation": {"conditions": conditions(NAME, options)},
+                },
+                seeds=range(size["seeds"]),
+                without=relative if label == "1 and 3" and "relative" in positions else [],
+            )
+        )
     return found
 
 

@@ -19,13 +19,17 @@ from unseen.studies.study import Study
 def grids(scale: str) -> list[Grid]:
     """Models × seeds, trained as in `gcog-distractors`."""
     size: dict[str, Any] = SIZES[scale]
-    return [Grid(
-        axes={"model": models(size)},
-        base={"task": {"name": NAME, **size.get("task", {})},
-              "recipe": {"name": "gcog-distractor-paper", **size.get("recipe", {})},
-              "evaluation": {"conditions": ("train", "iid"), "analyses": ("similarity",)}},
-        seeds=range(size["seeds"]),
-    )]
+    return [
+        Grid(
+            axes={"model": models(size)},
+            base={
+                "task": {"name": NAME, **size.get("task", {})},
+                "recipe": {"name": "gcog-distractor-paper", **size.get("recipe", {})},
+                "evaluation": {"conditions": ("train", "iid"), "analyses": ("similarity",)},
+            },
+            seeds=range(size["seeds"]),
+        )
+    ]
 
 
 STUDY = Study(

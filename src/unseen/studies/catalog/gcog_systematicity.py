@@ -29,17 +29,29 @@ from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
 OPERATORS, TREES = TASKS = ("gcog/systematic-operators", "gcog/systematic-trees")
-SPLITS: dict[str, dict[str, Any]] = {name: {"task": {"split": name}} for name in
-                                     ("clean", "released", "released-minus-leak")}
+SPLITS: dict[str, dict[str, Any]] = {
+    name: {"task": {"split": name}} for name in ("clean", "released", "released-minus-leak")
+}
 
 _WHOLE = {"splits": tuple(SPLITS), "positions": tuple(POSITIONS)}
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"task": SMALL, "width": 16, "recipe": TINY_RECIPE, "seeds": 1},
     # Cross-attention does not learn trees there in 6 000 steps; the GRU does, and the faster of the recurrent models.
-    "mini": {"task": SMALL, "width": 64, "recipe": SMALL_RECIPE, "models": LEARNED_QUICKLY, "needs": NEEDS, "seeds": 3,
-             "own": {TREES: {"models": (GRU,)}}},
-    "small": {"task": {"coding": "embedding"}, "width": 64,
-              "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000}, "seeds": 3},
+    "mini": {
+        "task": SMALL,
+        "width": 64,
+        "recipe": SMALL_RECIPE,
+        "models": LEARNED_QUICKLY,
+        "needs": NEEDS,
+        "seeds": 3,
+        "own": {TREES: {"models": (GRU,)}},
+    },
+    "small": {
+        "task": {"coding": "embedding"},
+        "width": 64,
+        "recipe": {"steps": 20_000, "learning_rate": 5e-4, "validate_every": 1_000},
+        "seeds": 3,
+    },
     "medium": {"recipe": {"steps": 20_000}, "seeds": 3},
     "full": {"seeds": 5, **_WHOLE},
 }
@@ -58,11 +70,12 @@ def grids(scale: str) -> list[Grid]:
 def _grid(name: str, size: dict[str, Any], more: dict[str, Axis]) -> Grid:
     options, relative = size.get("task", {}), "relative" in more.get("positions", ())
     return Grid(
-        axes={"task": {name: {"task": {"name": name}}},
-              "model": models(size), **more},
-        base={"task": options,
-              "recipe": {"name": f"{name.replace('/', '-')}-paper", **size.get("recipe", {})},
-              "evaluation": {"conditions": conditions(name, options)}},
+        axes={"task": {name: {"task": {"name": name}}}, "model": models(size), **more},
+        base={
+            "task": options,
+            "recipe": {"name": f"{name.replace('/', '-')}-paper", **size.get("recipe", {})},
+            "evaluation": {"conditions": conditions(name, options)},
+        },
         seeds=range(size["seeds"]),
         without=[{"model": RECURRENT, "positions": "relative"}] if relative else [],
     )
@@ -75,7 +88,14 @@ STUDY = Study(
     scales={"smoke": 1, "mini": 30, "small": None, "medium": None, "full": None},
     grids=grids,
     selection="last",
-    claims=("gcog/operators-learned", "gcog/operators", "gcog/leak", "gcog/trees-learned",
-            "gcog/trees", "gcog/trees-values", "gcog/relative-trees"),
+    claims=(
+        "gcog/operators-learned",
+        "gcog/operators",
+        "gcog/leak",
+        "gcog/trees-learned",
+        "gcog/trees",
+        "gcog/trees-values",
+        "gcog/relative-trees",
+    ),
     notes=NOTES,
 )

@@ -24,12 +24,17 @@ SIZES: dict[str, dict[str, Any]] = {
 def grids(scale: str) -> list[Grid]:
     """Ablations × seeds, each seed with its own data: intervals cover initialisation and data."""
     size = SIZES[scale]
-    return [Grid(
-        axes={"variant": TRANSFORMERS},
-        base={"task": {"name": "retrieval/T6", "length": 5},
-              "recipe": size["recipe"], "evaluation": size["evaluation"]},
-        seeds=range(size["seeds"]),
-    )]
+    return [
+        Grid(
+            axes={"variant": TRANSFORMERS},
+            base={
+                "task": {"name": "retrieval/T6", "length": 5},
+                "recipe": size["recipe"],
+                "evaluation": size["evaluation"],
+            },
+            seeds=range(size["seeds"]),
+        )
+    ]
 
 
 STUDY = Study(
@@ -38,6 +43,9 @@ STUDY = Study(
     question="Can a Transformer tell a-before-b from b-before-a, and which part of it does the work?",
     scales={"smoke": 1, "mini": 5},
     grids=grids,
-    notes=("length 5 (paper: 10)", "task T6 only, on clean data (paper: seven tasks, on the released data)",
-           "each seed has its own data (paper: one data set)"),
+    notes=(
+        "length 5 (paper: 10)",
+        "task T6 only, on clean data (paper: seven tasks, on the released data)",
+        "each seed has its own data (paper: one data set)",
+    ),
 )

@@ -10,8 +10,15 @@ from unseen.studies.parts import Settings
 Axis = Mapping[Level, Settings]
 
 # The analyses of the paper that are about each task; they leave measures beside the accuracies.
-_ANALYSES = {"T1": ("R1", "R2", "R9"), "T2": ("R3", "R4"), "T3": ("R5",), "T4": ("R6",), "T5": ("R7",), "T6": ("R7",),
-             "T7": ("R7",)}
+_ANALYSES = {
+    "T1": ("R1", "R2", "R9"),
+    "T2": ("R3", "R4"),
+    "T3": ("R5",),
+    "T4": ("R6",),
+    "T5": ("R7",),
+    "T6": ("R7",),
+    "T7": ("R7",),
+}
 
 # The names of the paper's table 2.
 TRANSFORMERS: Axis = {
@@ -46,5 +53,11 @@ NOTES = (
 def tasks(kinds: Sequence[str] | Mapping[str, int]) -> Axis:
     """The axis of tasks, each with its analyses and, if they are given, its steps."""
     steps = kinds if isinstance(kinds, Mapping) else {}
-    return {f"retrieval/{kind}": {"task": {"name": f"retrieval/{kind}"}, "evaluation": {"analyses": _ANALYSES[kind]},
-                                  "recipe": {"steps": steps[kind]} if steps else {}} for kind in kinds}
+    return {
+        f"retrieval/{kind}": {
+            "task": {"name": f"retrieval/{kind}"},
+            "evaluation": {"analyses": _ANALYSES[kind]},
+            "recipe": {"steps": steps[kind]} if steps else {},
+        }
+        for kind in kinds
+    }

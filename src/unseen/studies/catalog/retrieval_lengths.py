@@ -25,14 +25,34 @@ from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
 SIZES: dict[str, dict[str, Any]] = {
-    "smoke": {"tasks": ("T1",), "lengths": (5, 10), "seeds": 1, "examples": 2_000,
-              "recipe": {**QUICK, "steps": 200, "validate_every": 25}},
-    "mini": {"tasks": ("T1", "T4"), "lengths": (5, 10), "seeds": 3, "examples": 10_000,
-             "recipe": {**QUICK, "steps": 7_000, "validate_every": 250}},
-    "small": {"tasks": ("T1", "T4", "T6"), "lengths": (5, 10, 20), "seeds": 3, "examples": 10_000,
-              "recipe": {**QUICK, "steps": 20_000, "validate_every": 1_000, "validation_examples": 10_000}},
-    "medium": {"tasks": ALL, "lengths": (5, 10, 20, 30), "seeds": 3, "examples": 10_000,
-               "recipe": {**QUICK, "steps": 20_000, "validate_every": 1_000, "validation_examples": 10_000}},
+    "smoke": {
+        "tasks": ("T1",),
+        "lengths": (5, 10),
+        "seeds": 1,
+        "examples": 2_000,
+        "recipe": {**QUICK, "steps": 200, "validate_every": 25},
+    },
+    "mini": {
+        "tasks": ("T1", "T4"),
+        "lengths": (5, 10),
+        "seeds": 3,
+        "examples": 10_000,
+        "recipe": {**QUICK, "steps": 7_000, "validate_every": 250},
+    },
+    "small": {
+        "tasks": ("T1", "T4", "T6"),
+        "lengths": (5, 10, 20),
+        "seeds": 3,
+        "examples": 10_000,
+        "recipe": {**QUICK, "steps": 20_000, "validate_every": 1_000, "validation_examples": 10_000},
+    },
+    "medium": {
+        "tasks": ALL,
+        "lengths": (5, 10, 20, 30),
+        "seeds": 3,
+        "examples": 10_000,
+        "recipe": {**QUICK, "steps": 20_000, "validate_every": 1_000, "validation_examples": 10_000},
+    },
     "full": {"tasks": ALL, "lengths": (5, 10, 15, 20, 25, 30), "seeds": 5, "examples": 10_000, "recipe": PUBLISHED},
 }
 
@@ -40,15 +60,22 @@ SIZES: dict[str, dict[str, Any]] = {
 def grids(scale: str) -> list[Grid]:
     """Tasks × models × lengths × seeds: a model is trained and tested at one length."""
     size = SIZES[scale]
-    return [Grid(
-        axes={"task": tasks(size["tasks"]), "variant": {**TRANSFORMERS, **LSTMS},
-              "length": {length: {"task": {"length": length}} for length in size["lengths"]}},
-        base={"task": {"preset": "released"},
-              "recipe": size["recipe"],
-              "evaluation": {"conditions": CONDITIONS, "examples": size["examples"]}},
-        seeds=range(size["seeds"]),
-        data_seed=DATA_SEED,
-    )]
+    return [
+        Grid(
+            axes={
+                "task": tasks(size["tasks"]),
+                "variant": {**TRANSFORMERS, **LSTMS},
+                "length": {length: {"task": {"length": length}} for length in size["lengths"]},
+            },
+            base={
+                "task": {"preset": "released"},
+                "recipe": size["recipe"],
+                "evaluation": {"conditions": CONDITIONS, "examples": size["examples"]},
+            },
+            seeds=range(size["seeds"]),
+            data_seed=DATA_SEED,
+        )
+    ]
 
 
 STUDY = Study(

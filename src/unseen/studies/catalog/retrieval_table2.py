@@ -15,15 +15,35 @@ from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
 SIZES: dict[str, dict[str, Any]] = {
-    "smoke": {"tasks": ("T1", "T3"), "length": 5, "seeds": 2, "examples": 2_000,
-              "recipe": {**QUICK, "steps": 300, "validate_every": 50}},
+    "smoke": {
+        "tasks": ("T1", "T3"),
+        "length": 5,
+        "seeds": 2,
+        "examples": 2_000,
+        "recipe": {**QUICK, "steps": 300, "validate_every": 50},
+    },
     # Steps by task, as a pilot needed them to level off: order is learned last.
-    "mini": {"tasks": {"T1": 6_000, "T3": 4_000, "T4": 6_000, "T6": 18_000}, "length": 5, "seeds": 5,
-             "examples": 10_000, "recipe": {**QUICK, "validate_every": 250}},
-    "small": {"tasks": ALL, "length": 10, "seeds": 3, "examples": 10_000,
-              "recipe": {**QUICK, "steps": 20_000, "validate_every": 1_000, "validation_examples": 10_000}},
-    "medium": {"tasks": ALL, "length": 10, "seeds": 5, "examples": 10_000,
-               "recipe": {**QUICK, "steps": 30_000, "validate_every": 1_000, "validation_examples": 10_000}},
+    "mini": {
+        "tasks": {"T1": 6_000, "T3": 4_000, "T4": 6_000, "T6": 18_000},
+        "length": 5,
+        "seeds": 5,
+        "examples": 10_000,
+        "recipe": {**QUICK, "validate_every": 250},
+    },
+    "small": {
+        "tasks": ALL,
+        "length": 10,
+        "seeds": 3,
+        "examples": 10_000,
+        "recipe": {**QUICK, "steps": 20_000, "validate_every": 1_000, "validation_examples": 10_000},
+    },
+    "medium": {
+        "tasks": ALL,
+        "length": 10,
+        "seeds": 5,
+        "examples": 10_000,
+        "recipe": {**QUICK, "steps": 30_000, "validate_every": 1_000, "validation_examples": 10_000},
+    },
     "full": {"tasks": ALL, "length": 10, "seeds": 5, "examples": 10_000, "recipe": PUBLISHED},
 }
 
@@ -31,24 +51,35 @@ SIZES: dict[str, dict[str, Any]] = {
 def grids(scale: str) -> list[Grid]:
     """Tasks × ablations × seeds."""
     size = SIZES[scale]
-    return [Grid(
-        axes={"task": tasks(size["tasks"]), "variant": TRANSFORMERS},
-        base={"task": {"preset": "released", "length": size["length"]},
-              "recipe": size["recipe"],
-              "evaluation": {"conditions": CONDITIONS, "examples": size["examples"]}},
-        seeds=range(size["seeds"]),
-        data_seed=DATA_SEED,
-    )]
+    return [
+        Grid(
+            axes={"task": tasks(size["tasks"]), "variant": TRANSFORMERS},
+            base={
+                "task": {"preset": "released", "length": size["length"]},
+                "recipe": size["recipe"],
+                "evaluation": {"conditions": CONDITIONS, "examples": size["examples"]},
+            },
+            seeds=range(size["seeds"]),
+            data_seed=DATA_SEED,
+        )
+    ]
 
 
 STUDY = Study(
     name="retrieval-table2",
     version=1,
     question="Which part of a Transformer, positions or self-attention, lets it retrieve features, combine them and "
-             "tell their order?",
+    "tell their order?",
     scales={"smoke": 1, "mini": 45, "small": None, "medium": None, "full": None},
     grids=grids,
-    claims=(*(f"retrieval/C{number}" for number in range(1, 10)), "retrieval/table2", "retrieval/attention",
-            "retrieval/reading", "retrieval/spreads", "retrieval/variants", "retrieval/one-feature"),
+    claims=(
+        *(f"retrieval/C{number}" for number in range(1, 10)),
+        "retrieval/table2",
+        "retrieval/attention",
+        "retrieval/reading",
+        "retrieval/spreads",
+        "retrieval/variants",
+        "retrieval/one-feature",
+    ),
     notes=NOTES,
 )

@@ -34,21 +34,37 @@ NOTES = (
 )
 
 
-def grid(architecture: str, *, rules: Iterable[int], widths: Iterable[int] = (32,), searches: Iterable[int] = (1, 2),
-         task_seeds: Iterable[int], seeds: Iterable[int], recipe: Mapping[str, Any] | None = None,
-         evaluation: Mapping[str, Any] | None = None, axes: Mapping[str, Axis] | None = None) -> Grid:
+def grid(
+    architecture: str,
+    *,
+    rules: Iterable[int],
+    widths: Iterable[int] = (32,),
+    searches: Iterable[int] = (1, 2),
+    task_seeds: Iterable[int],
+    seeds: Iterable[int],
+    recipe: Mapping[str, Any] | None = None,
+    evaluation: Mapping[str, Any] | None = None,
+    axes: Mapping[str, Axis] | None = None,
+) -> Grid:
     """Settings × gatings × rules × widths × tasks of one architecture (MHA: × searches), with the published recipe but
     for `recipe`, and with more `axes` if given."""
     searched: dict[str, Axis] = {"search": {number: {"task": {"search": number}} for number in searches}}
     return Grid(
-        axes={"architecture": {architecture: {}}, **(searched if architecture == "mha" else {}), "setting": SETTINGS,
-              "gating": GATINGS,
-              "rules": {number: {"task": {"rules": number}} for number in rules},
-              "width": {width: {"model": {"width": width}} for width in widths},
-              **(axes or {}),
-              "task_seed": {seed: {"task": {"task_seed": seed}} for seed in task_seeds}},
-        base={"task": {"name": f"rules/{architecture}"}, "model": {"name": f"rules-{architecture}"},
-              "recipe": {"name": f"rules-{architecture}-paper", **(recipe or {})},
-              "evaluation": PUBLISHED[architecture] if evaluation is None else evaluation},
+        axes={
+            "architecture": {architecture: {}},
+            **(searched if architecture == "mha" else {}),
+            "setting": SETTINGS,
+            "gating": GATINGS,
+            "rules": {number: {"task": {"rules": number}} for number in rules},
+            "width": {width: {"model": {"width": width}} for width in widths},
+            **(axes or {}),
+            "task_seed": {seed: {"task": {"task_seed": seed}} for seed in task_seeds},
+        },
+        base={
+            "task": {"name": f"rules/{architecture}"},
+            "model": {"name": f"rules-{architecture}"},
+            "recipe": {"name": f"rules-{architecture}-paper", **(recipe or {})},
+            "evaluation": PUBLISHED[architecture] if evaluation is None else evaluation,
+        },
         seeds=tuple(seeds),
     )

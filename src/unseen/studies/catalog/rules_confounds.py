@@ -19,8 +19,10 @@ from unseen.studies.grid import Grid, Level
 from unseen.studies.study import Study
 
 CONFOUNDS: dict[str, dict[str, Axis]] = {
-    "mha": {"encoder": {"fixed": {}, "scaled": {"model": {"encoder": "scaled"}}},
-            "gate_hidden": {"head": {}, "width": {"model": {"gate_hidden": "width"}}}},
+    "mha": {
+        "encoder": {"fixed": {}, "scaled": {"model": {"encoder": "scaled"}}},
+        "gate_hidden": {"head": {}, "width": {"model": {"gate_hidden": "width"}}},
+    },
     "rnn": {"shared_state": {"shrunk": {}, "whole": {"model": {"state": "whole"}}}},
 }
 """The sizes of each architecture that are tried, the paper's first."""
@@ -30,23 +32,38 @@ _WITHOUT: dict[str, dict[str, Level | Sequence[Level]]] = {
 }
 
 SIZES: dict[str, dict[str, Any]] = {
-    "smoke": {"rules": (8,), "widths": (8,), "task_seeds": (0,), "seeds": (0,),
-              "recipe": {"steps": 30, "learning_rate": 1e-3, "batch": 32, "validate_every": 15,
-                         "validation_examples": 250},
-              "evaluation": {"examples": 250, "activation_examples": 500, "adaptation_examples": 10}},
+    "smoke": {
+        "rules": (8,),
+        "widths": (8,),
+        "task_seeds": (0,),
+        "seeds": (0,),
+        "recipe": {"steps": 30, "learning_rate": 1e-3, "batch": 32, "validate_every": 15, "validation_examples": 250},
+        "evaluation": {"examples": 250, "activation_examples": 500, "adaptation_examples": 10},
+    },
     # At width 16 eight rules are as limited as 16 at the paper's smallest width.
-    "mini": {"rules": (8,), "widths": (16,), "task_seeds": (0, 1, 2), "seeds": (0,),
-             "recipe": {"steps": 5_000, "learning_rate": 1e-3, "batch": 64, "validate_every": 250},
-             "evaluation": {"conditions": ("iid", "ood/length=30,amplitude=2"), "examples": 4_000,
-                            "activation_examples": 10_000, "adaptation_examples": 100}},
+    "mini": {
+        "rules": (8,),
+        "widths": (16,),
+        "task_seeds": (0, 1, 2),
+        "seeds": (0,),
+        "recipe": {"steps": 5_000, "learning_rate": 1e-3, "batch": 64, "validate_every": 250},
+        "evaluation": {
+            "conditions": ("iid", "ood/length=30,amplitude=2"),
+            "examples": 4_000,
+            "activation_examples": 10_000,
+            "adaptation_examples": 100,
+        },
+    },
     "full": {"rules": RULES, "widths": WIDTHS, "task_seeds": TASK_SEEDS, "seeds": SEEDS},
 }
 
 
 def grids(scale: str) -> list[Grid]:
     """One grid for each architecture."""
-    return [replace(grid(architecture, searches=(1,), axes=axes, **SIZES[scale]), without=[_WITHOUT[architecture]])
-            for architecture, axes in CONFOUNDS.items()]
+    return [
+        replace(grid(architecture, searches=(1,), axes=axes, **SIZES[scale]), without=[_WITHOUT[architecture]])
+        for architecture, axes in CONFOUNDS.items()
+    ]
 
 
 STUDY = Study(

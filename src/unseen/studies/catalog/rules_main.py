@@ -14,9 +14,10 @@ from unseen.studies.catalog.rules import ARCHITECTURES, NOTES, RULES, SEEDS, TAS
 from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
-_SMOKE: dict[str, Any] = {"recipe": {"steps": 50, "learning_rate": 1e-3, "validate_every": 25, "batch": 64,
-                                     "validation_examples": 256},
-                          "evaluation": {"examples": 250, "activation_examples": 500, "adaptation_examples": 10}}
+_SMOKE: dict[str, Any] = {
+    "recipe": {"steps": 50, "learning_rate": 1e-3, "validate_every": 25, "batch": 64, "validation_examples": 256},
+    "evaluation": {"examples": 250, "activation_examples": 500, "adaptation_examples": 10},
+}
 _MINI: dict[str, dict[str, Any]] = {
     "mlp": {"rules": (2, 8, 32), "task_seeds": range(5), "recipe": {"steps": 5_000}},
     "mha": {"rules": (2,), "task_seeds": range(3), "recipe": {"steps": 5_000, "batch": 64}},
@@ -31,16 +32,28 @@ def grids(scale: str) -> list[Grid]:
     if scale == "smoke":
         return [grid(name, rules=(2,), widths=(8,), task_seeds=(0,), seeds=(0,), **_SMOKE) for name in ARCHITECTURES]
     if scale == "mini":
-        return [grid(name, rules=size["rules"], searches=(1,), task_seeds=(number,), seeds=(number,),
-                     recipe={"learning_rate": 1e-3, "validate_every": 250, **size["recipe"]},
-                     evaluation={"examples": 4_000, "activation_examples": 4_000, "adaptation_examples": 100})
-                for name, size in _MINI.items() for number in size["task_seeds"]]
+        return [
+            grid(
+                name,
+                rules=size["rules"],
+                searches=(1,),
+                task_seeds=(number,),
+                seeds=(number,),
+                recipe={"learning_rate": 1e-3, "validate_every": 250, **size["recipe"]},
+                evaluation={"examples": 4_000, "activation_examples": 4_000, "adaptation_examples": 100},
+            )
+            for name, size in _MINI.items()
+            for number in size["task_seeds"]
+        ]
     slim = [grid("mlp", rules=RULES, task_seeds=TASK_SEEDS, seeds=SEEDS)]
     if scale == "small":
         return slim
     if scale == "medium":
-        return slim + [grid(name, rules=(2, 8), task_seeds=(0, 1), seeds=(0, 1), recipe={"steps": 100_000})
-                       for name in ARCHITECTURES if name != "mlp"]
+        return slim + [
+            grid(name, rules=(2, 8), task_seeds=(0, 1), seeds=(0, 1), recipe={"steps": 100_000})
+            for name in ARCHITECTURES
+            if name != "mlp"
+        ]
     return [grid(name, rules=RULES, widths=WIDTHS, task_seeds=TASK_SEEDS, seeds=SEEDS) for name in ARCHITECTURES]
 
 
@@ -48,11 +61,20 @@ STUDY = Study(
     name="rules-main",
     version=1,
     question="Do modular networks do better than a monolithic one where the data are made by rules, and do their "
-             "modules specialize in the rules?",
+    "modules specialize in the rules?",
     scales={"smoke": 1, "mini": 45, "small": None, "medium": None, "full": None},
     grids=grids,
     selection="last",
-    claims=(*(f"rules/F{number}" for number in range(1, 10)), "rules/votes", "rules/flipped", "rules/votes-flipped",
-            "rules/levels", "rules/C1", "rules/C2", "rules/C6", "rules/C7"),
+    claims=(
+        *(f"rules/F{number}" for number in range(1, 10)),
+        "rules/votes",
+        "rules/flipped",
+        "rules/votes-flipped",
+        "rules/levels",
+        "rules/C1",
+        "rules/C2",
+        "rules/C6",
+        "rules/C7",
+    ),
     notes=NOTES,
 )

@@ -75,8 +75,12 @@ class Verdict:
         return [f"{found.part.says}: {found.open}" for found in self.findings if found.compared and found.open]
 
 
-def judge(claim: Claim, records: pd.DataFrame, runs: pd.DataFrame | None = None,
-          curves: Callable[[], pd.DataFrame] = pd.DataFrame) -> Verdict:
+def judge(
+    claim: Claim,
+    records: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    curves: Callable[[], pd.DataFrame] = pd.DataFrame,
+) -> Verdict:
     """The verdict on a claim from the records of one scale.
 
     `runs` has one row per run with its status, those without records included; by default those that left records.
@@ -98,8 +102,11 @@ def _judge(claim: Claim, tables: Tables) -> Verdict:
     evidence = replace(evidence, records=_measured(claim, replace(tables, runs=runs)))
     among = sum(not (part.printed and elsewhere) for part in claim.parts)
     findings = tuple(
-        Finding(part, "not run", open=elsewhere, compared=False) if part.printed and elsewhere
-        else examine(part, evidence, stream("claim", claim.name, part.says).block(), among) for part in claim.parts)
+        Finding(part, "not run", open=elsewhere, compared=False)
+        if part.printed and elsewhere
+        else examine(part, evidence, stream("claim", claim.name, part.says).block(), among)
+        for part in claim.parts
+    )
     return Verdict(claim, combine([one.word for one in findings if one.compared]), scale, setting, findings)
 
 

@@ -57,10 +57,17 @@ def accuracies(tables: Tables) -> pd.DataFrame:
     learned = inside["cell"][inside["value"] >= CONVERGED]
     kept = inside["cell"][(inside["value"] > KEPT) | (inside["model"] != "ctl-transformer")]
     published, outside = (outside[outside["cell"].isin(cells)] for cells in (kept, learned))
-    return _stacked({"IID": inside, "IID as published": inside[inside["cell"].isin(kept)],
-                     "converged": inside.assign(value=(inside["value"] >= CONVERGED).astype(float)),
-                     "OOD": outside, "solved": _solved(outside),
-                     "OOD as published": published, "solved as published": _solved(published)})
+    return _stacked(
+        {
+            "IID": inside,
+            "IID as published": inside[inside["cell"].isin(kept)],
+            "converged": inside.assign(value=(inside["value"] >= CONVERGED).astype(float)),
+            "OOD": outside,
+            "solved": _solved(outside),
+            "OOD as published": published,
+            "solved as published": _solved(published),
+        }
+    )
 
 
 def _solved(rows: pd.DataFrame) -> pd.DataFrame:
@@ -78,26 +85,38 @@ def representations(tables: Tables) -> pd.DataFrame:
     outside = scores[scores["metric"] == "OOD"].set_index("cell")["value"]
     whole = _last(tables)
     whole = whole[(whole["factor"] == "") & whole["cell"].isin(outside.index)]
-    found = {name: whole[whole["metric"] == f"representation/{name}"] for name in
-             ("gap", "gap_p", "agreement", "cluster_gain", "group_gain")}
+    found = {
+        name: whole[whole["metric"] == f"representation/{name}"]
+        for name in ("gap", "gap_p", "agreement", "cluster_gain", "group_gain")
+    }
     gap, apart = found["gap"], found["gap_p"]
     apart = apart.assign(value=(apart["value"] < CHANCE).astype(float))
     failed = whole["cell"][whole["cell"].map(outside) <= SOLVED]
     of_failed = {name: rows[rows["cell"].isin(failed)] for name, rows in {**found, "apart": apart}.items()}
     against = gap.assign(factor="OOD accuracy", level=gap["cell"].map(outside))
-    return _stacked({"gap": gap, "gap of failed runs": of_failed["gap"], "gap and accuracy": against,
-                     "cluster gain of failed runs": of_failed["cluster_gain"],
-                     "group gain of failed runs": of_failed["group_gain"],
-                     "agreement of failed runs": of_failed["agreement"],
-                     "groups apart in failed runs": of_failed["apart"],
-                     "groups apart in solved runs": apart[~apart["cell"].isin(failed)]})
+    return _stacked(
+        {
+            "gap": gap,
+            "gap of failed runs": of_failed["gap"],
+            "gap and accuracy": against,
+            "cluster gain of failed runs": of_failed["cluster_gain"],
+            "group gain of failed runs": of_failed["group_gain"],
+            "agreement of failed runs": of_failed["agreement"],
+            "groups apart in failed runs": of_failed["apart"],
+            "groups apart in solved runs": apart[~apart["cell"].isin(failed)],
+        }
+    )
 
 
 def by_length(tables: Tables) -> pd.DataFrame:
     """`OOD by length` of converged runs: the accuracy on unseen transitions for every number of functions."""
     scores, rows = accuracies(tables), _last(tables)
-    rows = rows[(rows["metric"] == "accuracy") & (rows["condition"] == _NEW) & (rows["factor"] == "length")
-                & rows["cell"].isin(scores["cell"][scores["metric"] == "OOD"])]
+    rows = rows[
+        (rows["metric"] == "accuracy")
+        & (rows["condition"] == _NEW)
+        & (rows["factor"] == "length")
+        & rows["cell"].isin(scores["cell"][scores["metric"] == "OOD"])
+    ]
     return _stacked({"OOD by length": rows})
 
 
@@ -110,8 +129,13 @@ def length_columns(runs: pd.DataFrame) -> pd.DataFrame:
 def longer(tables: Tables) -> pd.DataFrame:
     """`longer`: accuracy on the longest chains, of the weights that did best on somewhat longer ones."""
     rows = tables.records
-    rows = rows[(rows["selection"] == "best") & (rows["metric"] == "accuracy") & (rows["factor"] == "")
-                & rows["condition"].str.match(r"ood/length=\d+(-\d+)?$") & rows["cell"].isin(tables.runs["cell"])]
+    rows = rows[
+        (rows["selection"] == "best")
+        & (rows["metric"] == "accuracy")
+        & (rows["factor"] == "")
+        & rows["condition"].str.match(r"ood/length=\d+(-\d+)?$")
+        & rows["cell"].isin(tables.runs["cell"])
+    ]
     reach = rows["condition"].str.extract(r"(\d+)$")[0].astype(float)
     return rows[reach == reach.groupby(rows["cell"]).transform("max")].assign(metric="longer")
 

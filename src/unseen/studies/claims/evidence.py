@@ -36,8 +36,11 @@ class Design:
     def shared_by(self, groups: Sequence[Group]) -> list[str]:
         """The columns in which runs of these groups agree if they are compared."""
         named = {column for one in groups for column in one.columns}
-        differing = {self.made_from.get(column, column) for column in named
-                     if len({one.columns.get(column) for one in groups}) > 1}
+        differing = {
+            self.made_from.get(column, column)
+            for column in named
+            if len({one.columns.get(column) for one in groups}) > 1
+        }
         return [*(place for place in self.places if place not in differing), *self.unit]
 
 
@@ -64,8 +67,11 @@ class Group:
         R7/positive of T−Pos+Att and T+Pos+Att on T6
         """
         tasks = " and ".join(_words("task", task) for task in self.columns.get("task", ()))
-        values = [" and ".join(_words(column, value) for value in values)
-                  for column, values in self.columns.items() if column != "task"]
+        values = [
+            " and ".join(_words(column, value) for value in values)
+            for column, values in self.columns.items()
+            if column != "task"
+        ]
         return self.measured + (self.label or ", ".join(filter(None, values))) + (f" on {tasks}" if tasks else "")
 
     @property
@@ -147,8 +153,12 @@ class Evidence:
         if unknown:
             return f"the runs have no {unknown}"
         there = {column: self._values((column,)) for column in wanted.columns}
-        absent = [_words(column, value) for column, values in wanted.columns.items()
-                  for value in values if (value,) not in there[column]]
+        absent = [
+            _words(column, value)
+            for column, values in wanted.columns.items()
+            for value in values
+            if (value,) not in there[column]
+        ]
         if absent:
             return f"{' and '.join(absent)} not run"
         found = self._values(tuple(wanted.columns)) & set(product(*wanted.columns.values()))
@@ -161,8 +171,10 @@ class Evidence:
     def _measures(self, metric: str, factor: str) -> pd.DataFrame:
         """The records of a metric that have a value."""
         records = self.records
-        return self._once(("records", metric, factor), lambda: records[
-            (records["metric"] == metric) & (records["factor"] == factor) & records["value"].notna()])
+        return self._once(
+            ("records", metric, factor),
+            lambda: records[(records["metric"] == metric) & (records["factor"] == factor) & records["value"].notna()],
+        )
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Worked out at the first asking: hundreds of groups ask for the same few columns and metrics."""

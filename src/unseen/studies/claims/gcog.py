@@ -38,10 +38,30 @@ CHANCE = 2 * POINT
 DRAWN = "drawn, not printed"
 
 
-def _claim(name: str, place: str, statement: str, printed: str, study: str, task: str, parts: Sequence[Part],
-           paper: str = PAPER, measured: Callable[[Tables], pd.DataFrame] = measures.accuracies) -> Claim:
-    return Claim(f"gcog/{name}", paper, place, statement, printed, f"gcog-{study}", "", tuple(parts),
-                 partial(measures.columns, task), ("cells", measures.CELLS), measured)
+def _claim(
+    name: str,
+    place: str,
+    statement: str,
+    printed: str,
+    study: str,
+    task: str,
+    parts: Sequence[Part],
+    paper: str = PAPER,
+    measured: Callable[[Tables], pd.DataFrame] = measures.accuracies,
+) -> Claim:
+    return Claim(
+        f"gcog/{name}",
+        paper,
+        place,
+        statement,
+        printed,
+        f"gcog-{study}",
+        "",
+        tuple(parts),
+        partial(measures.columns, task),
+        ("cells", measures.CELLS),
+        measured,
+    )
 
 
 def _learned(on: Callable[..., Group], printed: float | None = None) -> list[Part]:
@@ -59,14 +79,22 @@ def crowded(model: str, metric: str = OOD) -> Group:
 
 
 DISTRACTORS_LEARNED = _claim(
-    "distractors-learned", "figure 3c", "All models learn to answer among a few distractors.",
-    "more than 94 % of the training data", "distractors", DISTRACTOR, _learned(crowded, 0.94),
+    "distractors-learned",
+    "figure 3c",
+    "All models learn to answer among a few distractors.",
+    "more than 94 % of the training data",
+    "distractors",
+    DISTRACTOR,
+    _learned(crowded, 0.94),
 )
 DISTRACTORS = _claim(
-    "distractors", "figure 3d and e",
+    "distractors",
+    "figure 3d and e",
     "Among more distractors than in training only the cross-attention model and the Perceiver keep an excellent "
     "accuracy (above 0.90).",
-    DRAWN, "distractors", DISTRACTOR,
+    DRAWN,
+    "distractors",
+    DISTRACTOR,
     [
         *(above(crowded(model), EXCELLENT) for model in ATTENDING),
         *(below(crowded(model), EXCELLENT) for model in OTHERS),
@@ -75,11 +103,14 @@ DISTRACTORS = _claim(
 )
 _PARTLY = (GRU, *JOINED)
 DISTRACTORS_DROP = _claim(
-    "distractors-drop", "figure 3d",
+    "distractors-drop",
+    "figure 3d",
     "With the next number of distractors (10) GRU, single-stream and dual-stream Transformer still generalize in part: "
     "they are above chance and below what they reach in distribution. With the number after that (20) they are clearly "
     "worse (by more than five points).",
-    DRAWN, "distractors", DISTRACTOR,
+    DRAWN,
+    "distractors",
+    DISTRACTOR,
     [
         *(above(crowded(model, minus_chance(FIRST)), 10 * POINT) for model in _PARTLY),
         *(better(crowded(model, IID), crowded(model, FIRST)) for model in _PARTLY),
@@ -87,8 +118,12 @@ DISTRACTORS_DROP = _claim(
     ],
 )
 DISTRACTORS_WEAKEST = _claim(
-    "distractors-weakest", "appendix on figure 3", "Among more distractors the recurrent models are the weakest.",
-    DRAWN, "distractors", DISTRACTOR,
+    "distractors-weakest",
+    "appendix on figure 3",
+    "Among more distractors the recurrent models are the weakest.",
+    DRAWN,
+    "distractors",
+    DISTRACTOR,
     [better(crowded(other), crowded(model)) for model in RECURRENT for other in (*JOINED, *ATTENDING)],
 )
 
@@ -106,14 +141,22 @@ def divided(model: str, metric: str = OOD, split: str = "clean") -> Group:
 _FIGURE4C = "above 78 % for all, above 97 % for cross-attention and Perceiver; chance 33.10 %"
 
 OPERATORS_LEARNED = _claim(
-    "operators-learned", "figure 4b", "All models learn single operators with some of the objects.",
-    "more than 92 % of the training data", "systematicity", OPERATORS, _learned(divided, 0.92),
+    "operators-learned",
+    "figure 4b",
+    "All models learn single operators with some of the objects.",
+    "more than 92 % of the training data",
+    "systematicity",
+    OPERATORS,
+    _learned(divided, 0.92),
 )
 OPERATORS_NEW = _claim(
-    "operators", "figure 4c",
+    "operators",
+    "figure 4c",
     "With objects that an operator never met all models stay clearly above chance (by more than 20 points), and "
     "cross-attention model and Perceiver are the best.",
-    _FIGURE4C, "systematicity", OPERATORS,
+    _FIGURE4C,
+    "systematicity",
+    OPERATORS,
     [
         *(above(divided(model, minus_chance(OOD)), 20 * POINT) for model in MODELS),
         *(better(divided(model), divided(other)) for model in ATTENDING for other in OTHERS),
@@ -130,11 +173,14 @@ def _as_implied(model: str) -> tuple[Part, Part]:
 
 
 LEAK = _claim(
-    "leak", "figure 4c, asked again about what is new in it",
+    "leak",
+    "figure 4c, asked again about what is new in it",
     "Half of what the published split tests was trained. On the other half models that are not near perfect are worse, "
     "by as much as follows if the trained half is answered as well as the training data: 78 % of all is then 64 % of "
     "what is new.",
-    _FIGURE4C + "; training above 92 %", "systematicity", OPERATORS,
+    _FIGURE4C + "; training above 92 %",
+    "systematicity",
+    OPERATORS,
     [
         *(better(divided(model, OOD, "released"), divided(model, OOD, "released-minus-leak")) for model in OTHERS),
         *(part for model in MODELS for part in _as_implied(model)),
@@ -162,39 +208,69 @@ TREE_VALUES = {(PERCEIVER, IID): 0.754, (PERCEIVER, OOD): 0.657, (CROSS, IID): 0
 _FIGURE4F = ", ".join(f"{model} {100 * value:.1f} % {metric}" for (model, metric), value in TREE_VALUES.items())
 
 TREES_LEARNED = _claim(
-    "trees-learned", "figure 4e", "All models learn single operators and some trees of three.",
-    "more than 98 % of the training data", "systematicity", TREES, _learned(grown, 0.98),
+    "trees-learned",
+    "figure 4e",
+    "All models learn single operators and some trees of three.",
+    "more than 98 % of the training data",
+    "systematicity",
+    TREES,
+    _learned(grown, 0.98),
 )
 TREES_NEW = _claim(
-    "trees", "figure 4f",
+    "trees",
+    "figure 4f",
     "On fresh trees, of trained and of new triples of operators, the Perceiver is the best; second comes the "
     "cross-attention model on trained triples, the RNN on new ones.",
-    _FIGURE4F, "systematicity", TREES,
+    _FIGURE4F,
+    "systematicity",
+    TREES,
     [
-        *(better(grown(PERCEIVER, metric), grown(other, metric))
-          for metric in (IID, OOD) for other in MODELS if other != PERCEIVER),
-        *(better(grown(second, metric), grown(other, metric)) for second, metric in ((CROSS, IID), (RNN, OOD))
-          for other in MODELS if other not in (PERCEIVER, second)),
+        *(
+            better(grown(PERCEIVER, metric), grown(other, metric))
+            for metric in (IID, OOD)
+            for other in MODELS
+            if other != PERCEIVER
+        ),
+        *(
+            better(grown(second, metric), grown(other, metric))
+            for second, metric in ((CROSS, IID), (RNN, OOD))
+            for other in MODELS
+            if other not in (PERCEIVER, second)
+        ),
     ],
 )
 TREES_VALUES = _claim(
-    "trees-values", "figure 4f", "The accuracies of the two best models, in and out of distribution.", _FIGURE4F,
-    "systematicity", TREES,
+    "trees-values",
+    "figure 4f",
+    "The accuracies of the two best models, in and out of distribution.",
+    _FIGURE4F,
+    "systematicity",
+    TREES,
     # No spread is printed: three points are agreement.
     [close(grown(*which), value, 3 * POINT) for which, value in TREE_VALUES.items()],
 )
 _POSITIONED = (*JOINED, *ATTENDING)
 RELATIVE_TREES = _claim(
-    "relative-trees", "figure 9",
+    "relative-trees",
+    "figure 9",
     "With relative positions the picture is the same, Perceiver best and cross-attention second on trained triples, "
     "but both are somewhat lower than with absolute ones.",
-    DRAWN, "systematicity", TREES,
+    DRAWN,
+    "systematicity",
+    TREES,
     [
-        *(better(grown(PERCEIVER, metric, "relative"), grown(other, metric, "relative"))
-          for metric in (IID, OOD) for other in _POSITIONED if other != PERCEIVER),
+        *(
+            better(grown(PERCEIVER, metric, "relative"), grown(other, metric, "relative"))
+            for metric in (IID, OOD)
+            for other in _POSITIONED
+            if other != PERCEIVER
+        ),
         *(better(grown(CROSS, IID, "relative"), grown(other, IID, "relative")) for other in JOINED),
-        *(better(grown(model, metric), grown(model, metric, "relative")) for model in ATTENDING
-          for metric in (IID, OOD)),
+        *(
+            better(grown(model, metric), grown(model, metric, "relative"))
+            for model in ATTENDING
+            for metric in (IID, OOD)
+        ),
     ],
 )
 
@@ -210,39 +286,67 @@ def deeper(model: str, metric: str = OOD, positions: str = "absolute", trained_o
 _CHANCE = "chance 33.10 %; accuracies drawn, not printed"
 
 PRODUCTIVITY_LEARNED = _claim(
-    "productivity-learned", "figure 5b and c", "All models learn questions of depths 1 and 3.", "in words",
-    "productivity", PRODUCTIVE, _learned(deeper),
+    "productivity-learned",
+    "figure 5b and c",
+    "All models learn questions of depths 1 and 3.",
+    "in words",
+    "productivity",
+    PRODUCTIVE,
+    _learned(deeper),
 )
 PRODUCTIVITY = _claim(
-    "productivity", "figure 5d",
+    "productivity",
+    "figure 5d",
     "On questions of depths 5 and 7 all models are at chance or below (less than two points above it).",
-    _CHANCE, "productivity", PRODUCTIVE,
+    _CHANCE,
+    "productivity",
+    PRODUCTIVE,
     [below(deeper(model, minus_chance(at_depth(depth))), CHANCE) for depth in (5, 7) for model in MODELS],
 )
 RELATIVE_PRODUCTIVITY = _claim(
-    "relative-productivity", "figure 10",
+    "relative-productivity",
+    "figure 10",
     "Relative positions do not help with deeper questions (by less than five points).",
-    _CHANCE, "productivity", PRODUCTIVE,
-    [no_better(deeper(model, at_depth(depth), "relative"), deeper(model, at_depth(depth)), by=5 * POINT)
-     for depth in (5, 7) for model in _POSITIONED],
+    _CHANCE,
+    "productivity",
+    PRODUCTIVE,
+    [
+        no_better(deeper(model, at_depth(depth), "relative"), deeper(model, at_depth(depth)), by=5 * POINT)
+        for depth in (5, 7)
+        for model in _POSITIONED
+    ],
 )
 DEPTH_1 = _claim(
-    "depth-1", "figure 11",
+    "depth-1",
+    "figure 11",
     "Trained on depth 1 alone, all models fail on depths 3, 5 and 7 (less than ten points above chance).",
-    _CHANCE, "productivity", PRODUCTIVE,
-    [below(deeper(model, minus_chance(at_depth(depth)), trained_on="1"), 10 * POINT)
-     for depth in (3, 5, 7) for model in MODELS],
+    _CHANCE,
+    "productivity",
+    PRODUCTIVE,
+    [
+        below(deeper(model, minus_chance(at_depth(depth)), trained_on="1"), 10 * POINT)
+        for depth in (3, 5, 7)
+        for model in MODELS
+    ],
 )
 
 
 # -- figure 7: what states are like -----------------------------------------------------------------------------------
 
 SIMILARITY = _claim(
-    "similarity", "figure 7",
+    "similarity",
+    "figure 7",
     "Training brings the states of cross-attention model and Perceiver closest to the stimuli, and those of the "
     "recurrent models the least close; so it is with the targets.",
-    DRAWN, "rsa", DISTRACTOR,
-    [better(crowded(model, metric), crowded(other, metric)) for metric in (measures.STIMULUS, measures.TARGET)
-     for models, others in ((ATTENDING, OTHERS), (JOINED, RECURRENT)) for model in models for other in others],
+    DRAWN,
+    "rsa",
+    DISTRACTOR,
+    [
+        better(crowded(model, metric), crowded(other, metric))
+        for metric in (measures.STIMULUS, measures.TARGET)
+        for models, others in ((ATTENDING, OTHERS), (JOINED, RECURRENT))
+        for model in models
+        for other in others
+    ],
     measured=measures.similarities,
 )

@@ -20,7 +20,11 @@ from unseen.tasks.gcog.operators import STANDARD
 from unseen.tasks.gcog.schema import FEATURES, Schema
 
 DISTRACTOR, OPERATORS, TREES, PRODUCTIVE = TASKS = (
-    "gcog/distractor", "gcog/systematic-operators", "gcog/systematic-trees", "gcog/productive")
+    "gcog/distractor",
+    "gcog/systematic-operators",
+    "gcog/systematic-trees",
+    "gcog/productive",
+)
 LEARNED = 0.90
 """Our bound; the paper's models get more than 0.92 of their training data right."""
 CELLS = 100
@@ -33,8 +37,12 @@ STIMULUS, TARGET = "alignment to the stimulus", "alignment to the target"
 GAP, FRESH_TREES = "training accuracy minus IID", "IID of trees"
 
 INSIDE = {DISTRACTOR: r"iid/distractors=\d+", OPERATORS: "iid", TREES: "iid/depth=3", PRODUCTIVE: "iid"}
-OUTSIDE = {DISTRACTOR: r"ood/distractors=\d+", OPERATORS: "ood/operators", TREES: "ood/trees",
-           PRODUCTIVE: r"ood/depth=\d+"}
+OUTSIDE = {
+    DISTRACTOR: r"ood/distractors=\d+",
+    OPERATORS: "ood/operators",
+    TREES: "ood/trees",
+    PRODUCTIVE: r"ood/depth=\d+",
+}
 """The conditions behind `IID` and `OOD`, as in the paper's figures: a range of distractors is in none."""
 
 MOST, FEWEST = "most", "fewest"
@@ -88,15 +96,16 @@ def pool_columns(runs: pd.DataFrame) -> pd.DataFrame:
 def _world(runs: pd.DataFrame) -> pd.DataFrame:
     options = runs["task_options"].map(read_options)
     return runs.assign(
-        cells=options.map(lambda one: schema_of(one).cells).astype(int), chance=options.map(chance_of).astype(float),
+        cells=options.map(lambda one: schema_of(one).cells).astype(int),
+        chance=options.map(chance_of).astype(float),
         split=options.map(lambda one: one.get("split", "clean")),
         trained_on=options.map(lambda one: " and ".join(map(str, literal_eval(one.get("train_depths", "[1, 3]"))))),
-        positions=runs["model_options"].map(lambda text: read_options(text).get("positions", "absolute")))
+        positions=runs["model_options"].map(lambda text: read_options(text).get("positions", "absolute")),
+    )
 
 
 def _sound(runs: pd.DataFrame) -> pd.DataFrame:
-    """Without runs on a pool of questions, or made to compare pools, and without those on what the released code makes.
-    """
+    """Without runs on a pool of questions, or made to compare pools, and without those on what the released code makes."""
     if "pool" in runs:
         runs = runs[runs["pool"].isna()]
     options = runs["task_options"].map(read_options)
@@ -150,16 +159,24 @@ def accuracies(tables: Tables) -> pd.DataFrame:
     trained = _of(overall, training)
     new = {OOD: overall, **_by_number(outside)}
     lifted = {minus_chance(name): found.assign(value=found["value"] - found["chance"]) for name, found in new.items()}
-    return _stacked({TRAINING: training, IID: _mean(inside), **new, **lifted,
-                     IMPLIED: overall.assign(value=2 * overall["value"] - trained)})
+    return _stacked(
+        {
+            TRAINING: training,
+            IID: _mean(inside),
+            **new,
+            **lifted,
+            IMPLIED: overall.assign(value=2 * overall["value"] - trained),
+        }
+    )
 
 
 def similarities(tables: Tables) -> pd.DataFrame:
     """`STIMULUS` and `TARGET`: how much closer training brought the states of learned runs to either (positive)."""
     names = {"similarity/stimulus_alignment": STIMULUS, "similarity/target_alignment": TARGET}
     rows = _last(tables, ["accuracy", *names])
-    found = _learned(rows[rows["metric"].isin(names)], rows[(rows["metric"] == "accuracy")
-                                                            & (rows["condition"] == "train")])
+    found = _learned(
+        rows[rows["metric"].isin(names)], rows[(rows["metric"] == "accuracy") & (rows["condition"] == "train")]
+    )
     return found.assign(metric=found["metric"].map(names))
 
 
@@ -213,8 +230,11 @@ def _by_number(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     number = rows["condition"].str.extract(r"=(\d+)$")[0].astype(float)
     deeper, place = rows["task"] == PRODUCTIVE, number.groupby(rows["cell"]).rank()
     more = rows["task"] == DISTRACTOR
-    return {**{at_depth(depth): rows[deeper & (number == depth)] for depth in sorted(number[deeper].unique())},
-            FIRST: rows[more & (place == 1)], SECOND: rows[more & (place == 2)]}
+    return {
+        **{at_depth(depth): rows[deeper & (number == depth)] for depth in sorted(number[deeper].unique())},
+        FIRST: rows[more & (place == 1)],
+        SECOND: rows[more & (place == 2)],
+    }
 
 
 def _stacked(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

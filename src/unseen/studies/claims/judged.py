@@ -38,8 +38,12 @@ def judged(directory: Path, names: Iterable[str] = ()) -> Judged:
         (records, entries), study = store.tables(), str(store.work.get("study", ""))
         found = ledger.verdicts(records, cells_table(entries), names, store.points)
     scales = [scale for scale in dict.fromkeys(one.scale for one in found) if scale]
-    return Judged(str(directory), study, tuple(found),
-                  {scale: _deviations(study, scale, entries[entries["scale"] == scale]) for scale in scales})
+    return Judged(
+        str(directory),
+        study,
+        tuple(found),
+        {scale: _deviations(study, scale, entries[entries["scale"] == scale]) for scale in scales},
+    )
 
 
 def own(found: Sequence[Judged]) -> list[Judged]:
@@ -58,9 +62,15 @@ def own(found: Sequence[Judged]) -> list[Judged]:
         at_home = [(place, one) for place, one in verdicts if found[place].name == one.claim.study]
         run = [(place, one) for place, one in verdicts if one.word != "not run"]
         chosen[name] = at_home or run or verdicts[:1]
-    return [Judged(one.directory, one.study, tuple(
-        verdict for verdict in one.verdicts if (place, verdict) in chosen[verdict.claim.name]), one.deviations)
-        for place, one in enumerate(found)]
+    return [
+        Judged(
+            one.directory,
+            one.study,
+            tuple(verdict for verdict in one.verdicts if (place, verdict) in chosen[verdict.claim.name]),
+            one.deviations,
+        )
+        for place, one in enumerate(found)
+    ]
 
 
 def _deviations(study: str, scale: str, entries: pd.DataFrame) -> list[str]:

@@ -27,8 +27,12 @@ def claims(names: Iterable[str] = ()) -> list[Claim]:
     return [CLAIMS.load(name) for name in (list(names) or [entry.name for entry in CLAIMS])]
 
 
-def verdicts(records: pd.DataFrame, runs: pd.DataFrame | None = None, names: Iterable[str] = (),
-             curves: Callable[[], pd.DataFrame] = pd.DataFrame) -> list[Verdict]:
+def verdicts(
+    records: pd.DataFrame,
+    runs: pd.DataFrame | None = None,
+    names: Iterable[str] = (),
+    curves: Callable[[], pd.DataFrame] = pd.DataFrame,
+) -> list[Verdict]:
     """The verdict on every claim about the families that were run (or those named) at every scale; see `judge`."""
     runs = records.drop_duplicates([c for c in ("scale", "cell") if c in records]) if runs is None else runs
     scales = list(dict.fromkeys(runs["scale"])) if "scale" in runs else [None]
@@ -51,8 +55,12 @@ def _at(frame: pd.DataFrame, scale: str | None) -> pd.DataFrame:
 
 def describe(claim: Claim, parts: bool = False) -> str:
     """A claim in words; with its parts, if asked."""
-    lines = [f"{claim.name}  {claim.paper}, {claim.place}", f"  {claim.statement}", f"  printed: {claim.printed}",
-             f"  study: {claim.study}"]
+    lines = [
+        f"{claim.name}  {claim.paper}, {claim.place}",
+        f"  {claim.statement}",
+        f"  printed: {claim.printed}",
+        f"  study: {claim.study}",
+    ]
     return "\n".join(lines + ([f"  - {part.says}" for part in claim.parts] if parts else []))
 
 
@@ -64,8 +72,11 @@ def where(verdict: Verdict) -> str:
 def tally(verdict: Verdict) -> str:
     """How many parts came to what; those about another setting are not compared."""
     counted = [found.word for found in verdict.findings if found.compared]
-    words = [f"{counted.count(word)} {word}" for word in ("supported", "contradicted", "undecided", "not run")
-             if word in counted]
+    words = [
+        f"{counted.count(word)} {word}"
+        for word in ("supported", "contradicted", "undecided", "not run")
+        if word in counted
+    ]
     elsewhere = len(verdict.findings) - len(counted)
     return ", ".join([*words, f"{elsewhere} not compared"] if elsewhere else words)
 
@@ -112,10 +123,15 @@ def settled_by(verdict: Verdict) -> str:
     texts = [one.open for one in verdict.findings if one.compared and one.open]
     counts = [(int(found[1]), found[2]) for found in map(_NEEDED.match, texts) if found]
     steps = ["more steps: too many runs were still learning"] * any(text.startswith("more steps") for text in texts)
-    others = [text.partition(" (")[0].removesuffix(" would settle it") for text in texts
-              if not text.startswith("more steps") and not _NEEDED.match(text)]
-    seeds = [f"about {number} {noun}" if number <= MANY else f"more than {MANY} {noun}: next to the bound"
-             for number, noun in sorted(counts)[-1:]]
+    others = [
+        text.partition(" (")[0].removesuffix(" would settle it")
+        for text in texts
+        if not text.startswith("more steps") and not _NEEDED.match(text)
+    ]
+    seeds = [
+        f"about {number} {noun}" if number <= MANY else f"more than {MANY} {noun}: next to the bound"
+        for number, noun in sorted(counts)[-1:]
+    ]
     found = list(dict.fromkeys([*steps, *seeds, *others]))
     more = len(found) - SHOWN
     return "; ".join([*found[:SHOWN], *([f"and {more} more"] if more > 0 else [])])
@@ -157,11 +173,13 @@ def as_markdown(found: Sequence[Verdict], deviations: Deviations, parts: bool = 
     """One row per claim, or per part, for documents."""
     lines = ["| claim | says | verdict | judged at | parts | because | would settle it |", f"|{7 * '---|'}"]
     for one in found:
-        lines.append(row(one.claim.name, one.claim.statement, one.word, where(one), tally(one), reason(one),
-                         settled_by(one)))
+        lines.append(
+            row(one.claim.name, one.claim.statement, one.word, where(one), tally(one), reason(one), settled_by(one))
+        )
         if parts:
-            lines += [row("", part.part.says, word_on(part), "", "", _estimate(part), part.open)
-                      for part in one.findings]
+            lines += [
+                row("", part.part.says, word_on(part), "", "", _estimate(part), part.open) for part in one.findings
+            ]
         lines += [row("", "", "", "", "", text, "") for text in again(one)]
     return "\n".join(lines + footnotes([one for one in found if one.word != "not run"], deviations, "* "))
 
@@ -178,8 +196,9 @@ def reason(verdict: Verdict, said: Callable[[Finding], str] = _estimate) -> str:
 def list_markdown(found: Sequence[Claim]) -> str:
     """The claims themselves, one row each."""
     head = ["| claim | place | says | printed | study |", "|---|---|---|---|---|"]
-    return "\n".join(head + [row(one.name, f"{one.paper}, {one.place}", one.statement, one.printed, one.study)
-                             for one in found])
+    return "\n".join(
+        head + [row(one.name, f"{one.paper}, {one.place}", one.statement, one.printed, one.study) for one in found]
+    )
 
 
 def as_data(verdict: Verdict) -> dict[str, Any]:
@@ -190,24 +209,38 @@ def as_data(verdict: Verdict) -> dict[str, Any]:
 
 def _judged(verdict: Verdict) -> dict[str, Any]:
     return {
-        "verdict": verdict.word, "setting": verdict.setting,
-        "note": verdict.note, "open": verdict.open, "left_out": verdict.left_out,
-        "parts": [{"says": one.part.says, "verdict": one.word, "compared": one.compared, "open": one.open,
-                   **_numbers(one)} for one in verdict.findings],
+        "verdict": verdict.word,
+        "setting": verdict.setting,
+        "note": verdict.note,
+        "open": verdict.open,
+        "left_out": verdict.left_out,
+        "parts": [
+            {"says": one.part.says, "verdict": one.word, "compared": one.compared, "open": one.open, **_numbers(one)}
+            for one in verdict.findings
+        ],
     }
 
 
 def claim_data(claim: Claim) -> dict[str, Any]:
     """A claim as plain JSON values."""
-    return {"claim": claim.name, "paper": claim.paper, "place": claim.place, "statement": claim.statement,
-            "printed": claim.printed, "study": claim.study}
+    return {
+        "claim": claim.name,
+        "paper": claim.paper,
+        "place": claim.place,
+        "statement": claim.statement,
+        "printed": claim.printed,
+        "study": claim.study,
+    }
 
 
 def _everything(verdict: Verdict) -> list[str]:
     claim = verdict.claim
     lines = [f"{claim.paper}, {claim.place}", claim.statement, f"printed: {claim.printed}", f"study: {claim.study}"]
-    return lines + [f"- {word_on(found)}: {evidence(found)}" for found in verdict.findings] + (
-        [verdict.note] if verdict.note else [])
+    return (
+        lines
+        + [f"- {word_on(found)}: {evidence(found)}" for found in verdict.findings]
+        + ([verdict.note] if verdict.note else [])
+    )
 
 
 def _not_run(found: Sequence[Verdict]) -> list[str]:
@@ -241,5 +274,10 @@ def _numbers(finding: Finding) -> Mapping[str, Any]:
         return {}
     interval = finding.estimate.interval
     numbers = {"estimate": finding.estimate.value, "low": interval.low, "high": interval.high}
-    return {**{name: None if math.isnan(number) else number for name, number in numbers.items()},
-            "level": interval.level, "seeds": interval.n, "covers": interval.covers, "indicative": interval.indicative}
+    return {
+        **{name: None if math.isnan(number) else number for name, number in numbers.items()},
+        "level": interval.level,
+        "seeds": interval.n,
+        "covers": interval.covers,
+        "indicative": interval.indicative,
+    }

@@ -24,8 +24,12 @@ def every_claim(found: Sequence[Judged]) -> list[Pair]:
     for one in found:
         for verdict in one.verdicts:
             places.setdefault(verdict.claim.name, []).append((one, verdict))
-    return [pair for claim in ledger.claims() for pair in places.get(claim.name) or [
-        (nowhere, Verdict(claim, "not run", "", "", (), f"{claim.study} was not run"))]]
+    return [
+        pair
+        for claim in ledger.claims()
+        for pair in places.get(claim.name)
+        or [(nowhere, Verdict(claim, "not run", "", "", (), f"{claim.study} was not run"))]
+    ]
 
 
 def as_page(found: Sequence[Judged], link: Link = lambda study, scale: "") -> str:
@@ -38,8 +42,10 @@ def overview(found: Sequence[Judged]) -> list[str]:
     lines = [ledger.row("paper", *WORDS), "|---|---|---|---|---|"]
     for name, pairs in _by_paper(found).items():
         names = {word: dict.fromkeys(_short(one.claim) for _, one in pairs if one.word == word) for word in WORDS}
-        cells = [f"{len(names[word])}" + (f": {', '.join(names[word])}" if names[word] and word in WORDS[:2] else "")
-                 for word in WORDS]
+        cells = [
+            f"{len(names[word])}" + (f": {', '.join(names[word])}" if names[word] and word in WORDS[:2] else "")
+            for word in WORDS
+        ]
         family = pairs[0][1].claim.name.partition("/")[0]
         lines.append(ledger.row(f"[{name}](#{_anchor(name)}): `{family}`", *cells))
     return [*lines, ""]
@@ -49,8 +55,12 @@ def sections(found: Sequence[Judged], link: Link = lambda study, scale: "") -> l
     """A section for every paper, and one for what was run."""
     lines = []
     for name, pairs in _by_paper(found).items():
-        lines += [f"## {name}", "", *_judged([pair for pair in pairs if pair[1].word != "not run"], link),
-                  *_not_run([pair for pair in pairs if pair[1].word == "not run"])]
+        lines += [
+            f"## {name}",
+            "",
+            *_judged([pair for pair in pairs if pair[1].word != "not run"], link),
+            *_not_run([pair for pair in pairs if pair[1].word == "not run"]),
+        ]
     return [*lines, "## What was run", "", *_sources(found, link)]
 
 
@@ -99,8 +109,12 @@ def _judged(pairs: Sequence[Pair], link: Link) -> list[str]:
         places.setdefault(where, []).append(verdict)
     lines = []
     for where, verdicts in places.items():
-        lines += [f"{where}:", "", ledger.row("claim", "verdict", "what it hangs on", "would settle it"),
-                  "|---|---|---|---|"]
+        lines += [
+            f"{where}:",
+            "",
+            ledger.row("claim", "verdict", "what it hangs on", "would settle it"),
+            "|---|---|---|---|",
+        ]
         ordered = sorted(verdicts, key=lambda one: WORDS.index(one.word))
         lines += [ledger.row(_called(one.claim), _word(one), _because(one), ledger.settled_by(one)) for one in ordered]
         lines += [""]
@@ -146,8 +160,11 @@ def _sources(found: Sequence[Judged], link: Link) -> list[str]:
     lines = []
     for one in found:
         for scale in one.deviations:
-            mine = [verdict for verdict in one.verdicts if verdict.scale == scale
-                    and (verdict.word != "not run" or verdict.claim.study == one.name)]
+            mine = [
+                verdict
+                for verdict in one.verdicts
+                if verdict.scale == scale and (verdict.word != "not run" or verdict.claim.study == one.name)
+            ]
             lines += [f"**{_linked(one, scale, link)}**: {count(mine)}.", ""]
             lines += _folded("Left out of the verdicts", [text for verdict in mine for text in verdict.left_out])
             lines += _folded("Deviations from the paper", one.deviations[scale])
@@ -157,8 +174,19 @@ def _sources(found: Sequence[Judged], link: Link) -> list[str]:
 def _folded(title: str, texts: Iterable[str]) -> list[str]:
     """A list that is opened by those who want it."""
     said = list(dict.fromkeys(texts))
-    return ["<details>", f"<summary>{title}: {len(said)}</summary>", "", *(f"* {text}" for text in said), "",
-            "</details>", ""] if said else []
+    return (
+        [
+            "<details>",
+            f"<summary>{title}: {len(said)}</summary>",
+            "",
+            *(f"* {text}" for text in said),
+            "",
+            "</details>",
+            "",
+        ]
+        if said
+        else []
+    )
 
 
 def _linked(one: Judged, scale: str, link: Link) -> str:

@@ -68,8 +68,13 @@ def examine(part: Part, evidence: Evidence, generator: Draws, among: int = 1) ->
         interval = part.quantity.estimate(sample, generator, evidence.covers, level).interval
         if _outside(part, interval):
             return Finding(part, "contradicted", found, sample.left_out)
-        return Finding(part, "undecided", found, sample.left_out,
-                       f"{_more_seeds(part, sample, interval)}: one of {among} parts may lie outside by chance")
+        return Finding(
+            part,
+            "undecided",
+            found,
+            sample.left_out,
+            f"{_more_seeds(part, sample, interval)}: one of {among} parts may lie outside by chance",
+        )
     return Finding(part, "undecided", found, sample.left_out, _more_seeds(part, sample, interval))
 
 

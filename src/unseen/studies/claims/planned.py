@@ -40,8 +40,9 @@ def _share(claim: Claim, scale: str) -> float:
     """The share of the parts of a claim that would have runs."""
     runs, _, elsewhere = at_setting(claim, _planned(claim.study, scale))
     evidence = Evidence(pd.DataFrame(), runs, keys(claim), claim.design)
-    there = [not (part.printed and elsewhere) and not any(map(evidence.absent, part.quantity.groups))
-             for part in claim.parts]
+    there = [
+        not (part.printed and elsewhere) and not any(map(evidence.absent, part.quantity.groups)) for part in claim.parts
+    ]
     return sum(there) / len(there)
 
 
@@ -51,7 +52,15 @@ def _planned(name: str, scale: str) -> pd.DataFrame:
     rows = []
     for number, entry in enumerate(study(name).entries(scale, seeds=[0])):
         said = {part: words(getattr(entry.cell, part).options()).partition(" ") for part in ("task", "model")}
-        rows.append({**entry.levels, **{part: text[0] for part, text in said.items()},
-                     **{f"{part}_options": text[2] for part, text in said.items()},
-                     "scale": scale, "seed": 0, "data_seed": 0, "cell": str(number)})
+        rows.append(
+            {
+                **entry.levels,
+                **{part: text[0] for part, text in said.items()},
+                **{f"{part}_options": text[2] for part, text in said.items()},
+                "scale": scale,
+                "seed": 0,
+                "data_seed": 0,
+                "cell": str(number),
+            }
+        )
     return pd.DataFrame(rows)

@@ -142,9 +142,12 @@ class Quantity:
         for other in moments[1:]:
             shared = shared.intersection(other.index)
         shared = shared.sort_values()
-        return Sample([found.loc[shared].to_numpy(np.float64) for found in moments],
-                      tuple(shared.get_level_values(design.cluster)) if design.cluster else (),
-                      tuple(dict.fromkeys(text for one in chosen for text in one.left_out)), noun=design.noun)
+        return Sample(
+            [found.loc[shared].to_numpy(np.float64) for found in moments],
+            tuple(shared.get_level_values(design.cluster)) if design.cluster else (),
+            tuple(dict.fromkeys(text for one in chosen for text in one.left_out)),
+            noun=design.noun,
+        )
 
     def estimate(self, sample: Sample, generator: Draws, covers: str, level: float = 0.95) -> Estimate:
         """The number and its bootstrap interval over draws, or over clusters and the draws in them."""
@@ -167,8 +170,12 @@ class Quantity:
         if not self.statistic.linear:
             return None
         labels = np.unique(sample.clusters, return_inverse=True)[1] if sample.clusters else np.arange(sample.size)
-        return np.array([self._combined([term[labels == one].mean(axis=0) for term in sample.terms], sample.size)
-                         for one in range(sample.independent)])
+        return np.array(
+            [
+                self._combined([term[labels == one].mean(axis=0) for term in sample.terms], sample.size)
+                for one in range(sample.independent)
+            ]
+        )
 
     def _combined(self, means: Sequence[Floats], n: int) -> Floats:
         found = [sign * self.statistic.finish(mean, n) for sign, mean in zip(SIGNS, means, strict=False)]
@@ -178,5 +185,6 @@ class Quantity:
 def _matched(tables: Sequence[pd.DataFrame], by: Sequence[str]) -> list[pd.DataFrame]:
     """The rows of each table that have a partner in every other."""
     keys = [pd.MultiIndex.from_frame(rows[list(by)]) for rows in tables]
-    return [rows[np.logical_and.reduce([key.isin(other) for other in keys])]
-            for rows, key in zip(tables, keys, strict=True)]
+    return [
+        rows[np.logical_and.reduce([key.isin(other) for other in keys])] for rows, key in zip(tables, keys, strict=True)
+    ]

@@ -75,28 +75,44 @@ def columns(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(length=lengths, reach=lengths.map(lambda length: ends.get(length, "between")))
 
 
-def retrieval_claim(name: str, place: str, statement: str, printed: str, parts: Sequence[Part], *,
-                    study: str = "retrieval-table2", at: tuple[str, float] | None = ("length", LENGTH),
-                    paper: str = PAPER, measures: Callable[[Tables], pd.DataFrame] | None = None) -> Claim:
+def retrieval_claim(
+    name: str,
+    place: str,
+    statement: str,
+    printed: str,
+    parts: Sequence[Part],
+    *,
+    study: str = "retrieval-table2",
+    at: tuple[str, float] | None = ("length", LENGTH),
+    paper: str = PAPER,
+    measures: Callable[[Tables], pd.DataFrame] | None = None,
+) -> Claim:
     """A claim about the paper's test, in which every relevant feature occurs once."""
-    return Claim(f"retrieval/{name}", paper, place, statement, printed, study, TEST, tuple(parts), columns, at,
-                 measures)
+    return Claim(
+        f"retrieval/{name}", paper, place, statement, printed, study, TEST, tuple(parts), columns, at, measures
+    )
 
 
 def _row(task: str) -> str:
-    cells = [f"{variant} {value:g}" + (f" ± {spread:g}" if spread else "")
-             for variant, (value, spread) in zip(VARIANTS, TABLE2[task], strict=True)]
+    cells = [
+        f"{variant} {value:g}" + (f" ± {spread:g}" if spread else "")
+        for variant, (value, spread) in zip(VARIANTS, TABLE2[task], strict=True)
+    ]
     return f"{task}: {', '.join(cells)} %"
 
 
 def _effect(task: str, component: str) -> tuple[Group, Group]:
     """The variants with a component and those without, each averaged seed by seed."""
-    return (on(task, *(v for v in VARIANTS if f"+{component}" in v), label=f"+{component}"),
-            on(task, *(v for v in VARIANTS if f"−{component}" in v), label=f"−{component}"))
+    return (
+        on(task, *(v for v in VARIANTS if f"+{component}" in v), label=f"+{component}"),
+        on(task, *(v for v in VARIANTS if f"−{component}" in v), label=f"−{component}"),
+    )
 
 
 C1 = retrieval_claim(
-    "C1", "table 2", "All four variants learn T1, to about 90 % or more; positions and self-attention both help.",
+    "C1",
+    "table 2",
+    "All four variants learn T1, to about 90 % or more; positions and self-attention both help.",
     _row("T1"),
     [
         better(*_effect("T1", "Pos")),
@@ -106,12 +122,16 @@ C1 = retrieval_claim(
     ],
 )
 C2 = retrieval_claim(
-    "C2", "table 2", "On T2 and T4 no Transformer exceeds what looking for one of the two features gives.",
+    "C2",
+    "table 2",
+    "On T2 and T4 no Transformer exceeds what looking for one of the two features gives.",
     f"{_row('T2')}; {_row('T4')}",
     [below(on(task, variant), ONE_FEATURE + POINT) for task in ("T2", "T4") for variant in VARIANTS],
 )
 C3 = retrieval_claim(
-    "C3", "table 2", "T3 is solved: clearly beyond the one-feature rule, at length 10 with about 98 % or more.",
+    "C3",
+    "table 2",
+    "T3 is solved: clearly beyond the one-feature rule, at length 10 with about 98 % or more.",
     _row("T3"),
     [
         *(above(on("T3", variant), ONE_FEATURE + POINT) for variant in VARIANTS),
@@ -119,7 +139,9 @@ C3 = retrieval_claim(
     ],
 )
 C4 = retrieval_claim(
-    "C4", "table 2", "T5 stays between 75 and 82 %, and self-attention brings no gain beyond noise.",
+    "C4",
+    "table 2",
+    "T5 stays between 75 and 82 %, and self-attention brings no gain beyond noise.",
     _row("T5"),
     [
         # The noise is that of the printed spreads: up to 2.5 points between seeds of one variant.
@@ -128,7 +150,8 @@ C4 = retrieval_claim(
     ],
 )
 C5 = retrieval_claim(
-    "C5", "table 2",
+    "C5",
+    "table 2",
     "T6 needs order: without either component a model does no better than an order-blind rule; positions help; "
     "self-attention, with or without positions, helps more.",
     _row("T6"),
@@ -144,16 +167,22 @@ C5 = retrieval_claim(
     ],
 )
 C6 = retrieval_claim(
-    "C6", "table 2", "On T7 self-attention without positions is best, at length 10 by 8 points or more.",
+    "C6",
+    "table 2",
+    "On T7 self-attention without positions is best, at length 10 by 8 points or more.",
     _row("T7"),
     [
         *(better(on("T7", ATTENTION), on("T7", variant)) for variant in (NEITHER, POSITIONS, BOTH)),
-        *(better(on("T7", ATTENTION), on("T7", variant), by=0.08, printed=True)
-          for variant in (NEITHER, POSITIONS, BOTH)),
+        *(
+            better(on("T7", ATTENTION), on("T7", variant), by=0.08, printed=True)
+            for variant in (NEITHER, POSITIONS, BOTH)
+        ),
     ],
 )
 C7 = retrieval_claim(
-    "C7", "table 2", "On T6 and T7 positions beside self-attention cost accuracy.",
+    "C7",
+    "table 2",
+    "On T6 and T7 positions beside self-attention cost accuracy.",
     "T6: 90.7 ± 1.9 against 92.1 ± 0.3 %; T7: 67.6 ± 0.6 against 78.6 ± 0.6 %",
     [better(on(task, ATTENTION), on(task, BOTH)) for task in ("T6", "T7")],
 )
@@ -164,13 +193,16 @@ def later(task: str, variant: str) -> Group:
     return on(task, variant, metric="R7/positive")
 
 
-PRINTED_ATTENTION = [(_short(one.task), one.variant.replace("-", "−"), one.value, one.spread or 0.0)
-                      for one in ANALYSES["R7"].published]
-ATTENTION_TEXT = "; ".join(f"{task} {variant} {value:g} ± {spread:g}"
-                            for task, variant, value, spread in PRINTED_ATTENTION)
+PRINTED_ATTENTION = [
+    (_short(one.task), one.variant.replace("-", "−"), one.value, one.spread or 0.0) for one in ANALYSES["R7"].published
+]
+ATTENTION_TEXT = "; ".join(
+    f"{task} {variant} {value:g} ± {spread:g}" for task, variant, value, spread in PRINTED_ATTENTION
+)
 
 C8 = retrieval_claim(
-    "C8", "table of attention differences",
+    "C8",
+    "table of attention differences",
     "With self-attention alone the decoder reads the later of two tokens on T6 and T7, where order matters, and both "
     "alike on T5; with positions as well, seeds settle on different strategies.",
     ATTENTION_TEXT,
@@ -189,25 +221,30 @@ LATER = "accuracy at later positions"
 def by_position(tables: Tables) -> pd.DataFrame:
     """The accuracy at every position (analysis R2), and `LATER`: the mean of each run over the later half of them."""
     records = tables.records
-    rows = records[(records["selection"] == "best") & (records["condition"] == TEST)
-                   & (records["metric"] == "R2/accuracy")]
+    rows = records[
+        (records["selection"] == "best") & (records["condition"] == TEST) & (records["metric"] == "R2/accuracy")
+    ]
     position = rows["level"].astype(float)
     late = rows[position > position.groupby(rows["cell"]).transform("mean")]
     mean = late.groupby("cell")["value"].mean()
     once = late.drop_duplicates("cell")
-    return pd.concat([rows, once.assign(metric=LATER, factor="", level="", value=once["cell"].map(mean))],
-                     ignore_index=True)
+    return pd.concat(
+        [rows, once.assign(metric=LATER, factor="", level="", value=once["cell"].map(mean))], ignore_index=True
+    )
 
 
 def _positions(metric: str = "R2/accuracy", factor: str = "position") -> tuple[Group, Group]:
     """The variants with and without self-attention, position by position."""
-    return (on("T1", ATTENTION, BOTH, metric=metric, factor=factor, label="+Att"),
-            on("T1", NEITHER, POSITIONS, metric=metric, factor=factor, label="−Att"))
+    return (
+        on("T1", ATTENTION, BOTH, metric=metric, factor=factor, label="+Att"),
+        on("T1", NEITHER, POSITIONS, metric=metric, factor=factor, label="−Att"),
+    )
 
 
 _WITH, _WITHOUT = _positions()
 C9 = retrieval_claim(
-    "C9", "analysis of T1",
+    "C9",
+    "analysis of T1",
     "With self-attention, and only with it, a queried feature is the harder to find the later it comes; yet later ones "
     "are found no worse than without it (by less than two points).",
     "correlation of position and accuracy −0.51 with self-attention, not significant without",
@@ -222,16 +259,20 @@ C9 = retrieval_claim(
     measures=by_position,
 )
 TABLE2_VALUES = retrieval_claim(
-    "table2", "table 2", "The accuracies of the four variants on the seven tasks.",
+    "table2",
+    "table 2",
+    "The accuracies of the four variants on the seven tasks.",
     "; ".join(_row(task) for task in TABLE2),
     [
         # The printed means are of five seeds as ours are: twice their spread, and at least one point, is agreement.
         close(on(task, variant), round(value / 100, 3), round(max(POINT, 2 * spread / 100), 3))
-        for task in TABLE2 for variant, (value, spread) in zip(VARIANTS, TABLE2[task], strict=True)
+        for task in TABLE2
+        for variant, (value, spread) in zip(VARIANTS, TABLE2[task], strict=True)
     ],
 )
 ATTENTION_VALUES = retrieval_claim(
-    "attention", "table of attention differences",
+    "attention",
+    "table of attention differences",
     "The attention on the later minus that on the earlier of the two tokens that answer.",
     ATTENTION_TEXT,
     [close(later(task, variant), value, max(0.05, 2 * spread)) for task, variant, value, spread in PRINTED_ATTENTION],
@@ -246,40 +287,53 @@ def _pooled(analysis: str, measure: str) -> Group:
 
 _ANALYSED = ("R1", "R3", "R4", "R5", "R6")
 READING = retrieval_claim(
-    "reading", "analyses of T1 to T4",
+    "reading",
+    "analyses of T1 to T4",
     "How the order-free tasks are answered: on T1 right answers go with attention on the queried token; on T2 pairs in "
     "two tokens are missed and single features taken for pairs; on T3 the answering token is attended; on T4 one "
     "favoured feature of the pair is.",
-    "; ".join(f"{_short(one.task)} {one.measure} {one.value:g}" + (f" to {one.high:g}" if one.high else "")
-              for name in _ANALYSED for one in ANALYSES[name].published),
+    "; ".join(
+        f"{_short(one.task)} {one.measure} {one.value:g}" + (f" to {one.high:g}" if one.high else "")
+        for name in _ANALYSED
+        for one in ANALYSES[name].published
+    ),
     [
         better(_pooled("R1", "correct"), _pooled("R1", "wrong"), statistic=POOLED),
         below(_pooled("R3", "yes/diff - yes/same"), 0.0, statistic=POOLED),
         below(_pooled("R3", "no/one - no/none"), 0.0, statistic=POOLED),
         better(_pooled("R6", "favoured"), _pooled("R6", "other"), statistic=POOLED),
         # Printed in words or to one digit: a tenth more or less is agreement.
-        *(close(_pooled(name, one.measure), (one.value + (one.high or one.value)) / 2, 0.1, statistic=POOLED)
-          for name in _ANALYSED for one in ANALYSES[name].published),
+        *(
+            close(_pooled(name, one.measure), (one.value + (one.high or one.value)) / 2, 0.1, statistic=POOLED)
+            for name in _ANALYSED
+            for one in ANALYSES[name].published
+        ),
     ],
 )
 
 
 def _noise(task: str, positions: str, dropout: str, label: str) -> Group:
-    return group(task=f"retrieval/{task}", positions=positions, embed_dropout=dropout, self_attention=(False, True),
-                 label=label)
+    return group(
+        task=f"retrieval/{task}", positions=positions, embed_dropout=dropout, self_attention=(False, True), label=label
+    )
 
 
 NOISE = retrieval_claim(
-    "noise", "a question of ours on table 2",
+    "noise",
+    "a question of ours on table 2",
     "The gain of positions where order does not matter (T1, T3, T4) is that of the embedding dropout that comes with "
     "them: dropout alone helps, and more than positions alone.",
     "+Pos against −Pos, averaged over ±Att: T1 97.4 and 93.9, T3 100 and 99.05, T4 87.7 and 86.3 %",
     [
-        part for task in ("T1", "T3", "T4") for part in (
+        part
+        for task in ("T1", "T3", "T4")
+        for part in (
             better(_noise(task, "none", "always", "dropout alone"), _noise(task, "none", "never", "neither")),
-            better(_noise(task, "none", "always", "dropout alone"),
-                   _noise(task, "sinusoidal", "never", "positions alone")),
+            better(
+                _noise(task, "none", "always", "dropout alone"), _noise(task, "sinusoidal", "never", "positions alone")
+            ),
         )
     ],
-    study="retrieval-noise", paper=OURS,
+    study="retrieval-noise",
+    paper=OURS,
 )

@@ -35,12 +35,16 @@ def _at(task: str, reach: str, variants: Sequence[str] = VARIANTS) -> Group:
 def _level(task: str) -> list[Part]:
     """At the one-feature ceiling or below it, and within two points the same at both ends."""
     ends = _at(task, "longest"), _at(task, "shortest")
-    return [*(below(end, ONE_FEATURE + POINT) for end in ends), no_better(*ends, by=2 * POINT),
-            better(*ends, by=-2 * POINT)]
+    return [
+        *(below(end, ONE_FEATURE + POINT) for end in ends),
+        no_better(*ends, by=2 * POINT),
+        better(*ends, by=-2 * POINT),
+    ]
 
 
 LENGTHS = retrieval_claim(
-    "lengths", "figure of accuracy against length",
+    "lengths",
+    "figure of accuracy against length",
     "As sequences grow Transformers improve on T1 and T3, stay at the one-feature ceiling on T2 and T4 (within two "
     "points), and get worse on T5, T6 and T7, where at the greatest length self-attention without positions is best.",
     "drawn, not printed",
@@ -48,10 +52,15 @@ LENGTHS = retrieval_claim(
         *(better(_at(task, "longest"), _at(task, "shortest")) for task in ("T1", "T3")),
         *(part for task in ("T2", "T4") for part in _level(task)),
         *(better(_at(task, "shortest"), _at(task, "longest")) for task in ("T5", "T6", "T7")),
-        *(better(_at(task, "longest", [ATTENTION]), _at(task, "longest", [variant]))
-          for task in ("T5", "T6", "T7") for variant in VARIANTS if variant != ATTENTION),
+        *(
+            better(_at(task, "longest", [ATTENTION]), _at(task, "longest", [variant]))
+            for task in ("T5", "T6", "T7")
+            for variant in VARIANTS
+            if variant != ATTENTION
+        ),
     ],
-    study="retrieval-lengths", at=None,
+    study="retrieval-lengths",
+    at=None,
 )
 
 
@@ -65,7 +74,8 @@ def _run(model: str, reach: str = "", metric: str = "accuracy", **more: Any) -> 
 
 _ON_T1: dict[str, Any] = {"task": "retrieval/T1"}
 C10 = retrieval_claim(
-    "C10", "figure of accuracy against length",
+    "C10",
+    "figure of accuracy against length",
     "LSTMs are below the Transformers and lose accuracy as sequences grow (on T1 the one without attention all the "
     "way); attention never harms them. Exceptions: the attention LSTM matches the Transformers on T1 at lengths 5 and "
     "30 but not between, where it changes from uniform to focused reading, and beats them on T2 and T4 at length 5.",
@@ -73,21 +83,39 @@ C10 = retrieval_claim(
     [
         *(better(_run("Transformers"), _run(model)) for model in LSTMS),
         *(better(_run(model, "shortest"), _run(model, "longest")) for model in LSTMS),
-        *(better(_run(LSTM, shorter, **_ON_T1), _run(LSTM, longer, **_ON_T1))
-          for shorter, longer in (("shortest", "between"), ("between", "longest"))),
-        *(better(_run(LSTM_ATTENTION, reach), _run(LSTM, reach), by=-POINT)
-          for reach in ("shortest", "between", "longest")),
-        *(better(_run(LSTM_ATTENTION, length=length, **_ON_T1), _run("Transformers", length=length, **_ON_T1),
-                 by=-2 * POINT) for length in (5, 30)),
+        *(
+            better(_run(LSTM, shorter, **_ON_T1), _run(LSTM, longer, **_ON_T1))
+            for shorter, longer in (("shortest", "between"), ("between", "longest"))
+        ),
+        *(
+            better(_run(LSTM_ATTENTION, reach), _run(LSTM, reach), by=-POINT)
+            for reach in ("shortest", "between", "longest")
+        ),
+        *(
+            better(
+                _run(LSTM_ATTENTION, length=length, **_ON_T1),
+                _run("Transformers", length=length, **_ON_T1),
+                by=-2 * POINT,
+            )
+            for length in (5, 30)
+        ),
         better(_run("Transformers", "between", **_ON_T1), _run(LSTM_ATTENTION, "between", **_ON_T1)),
-        *(better(on(task, LSTM_ATTENTION, length=5), on(task, variant, length=5))
-          for task in ("T2", "T4") for variant in VARIANTS),
-        better(_run(LSTM_ATTENTION, "longest", "R9/target", **_ON_T1),
-               _run(LSTM_ATTENTION, "shortest", "R9/target", **_ON_T1)),
-        *(close(_run(LSTM_ATTENTION, metric="R9/target", length=length, **_ON_T1), value, 0.1, printed=False)
-          for length, value in ((5, 0.2), (30, 0.85))),
+        *(
+            better(on(task, LSTM_ATTENTION, length=5), on(task, variant, length=5))
+            for task in ("T2", "T4")
+            for variant in VARIANTS
+        ),
+        better(
+            _run(LSTM_ATTENTION, "longest", "R9/target", **_ON_T1),
+            _run(LSTM_ATTENTION, "shortest", "R9/target", **_ON_T1),
+        ),
+        *(
+            close(_run(LSTM_ATTENTION, metric="R9/target", length=length, **_ON_T1), value, 0.1, printed=False)
+            for length, value in ((5, 0.2), (30, 0.85))
+        ),
     ],
-    study="retrieval-lengths", at=None,
+    study="retrieval-lengths",
+    at=None,
 )
 
 
@@ -95,35 +123,49 @@ def _as_wide(of: Group, spread: float, least: float) -> Part:
     """Two standard deviations of five seeds each may differ by a factor of three by chance; ours has an interval of its
     own: a factor of five is agreement. Below `least` any spread is as good as none."""
     low, high = spread / 5 if spread > least else 0.0, max(5 * spread, least)
-    return between(of, low, high, statistic=SPREAD, printed=True) if low else below(
-        of, high, statistic=SPREAD, printed=True)
+    return (
+        between(of, low, high, statistic=SPREAD, printed=True)
+        if low
+        else below(of, high, statistic=SPREAD, printed=True)
+    )
 
 
 SPREADS = retrieval_claim(
-    "spreads", "table 2 and table of attention differences",
+    "spreads",
+    "table 2 and table of attention differences",
     "How much seeds differ, to within a factor of five.",
     f"{TABLE2_VALUES.printed}; {ATTENTION_TEXT}",
     [
-        *(_as_wide(on(task, variant), spread / 100, POINT) for task, row in TABLE2.items()
-          for variant, (_, spread) in zip(VARIANTS, row, strict=True)),
+        *(
+            _as_wide(on(task, variant), spread / 100, POINT)
+            for task, row in TABLE2.items()
+            for variant, (_, spread) in zip(VARIANTS, row, strict=True)
+        ),
         *(_as_wide(later(task, variant), spread, 5 * POINT) for task, variant, _, spread in PRINTED_ATTENTION),
     ],
 )
 READING_VARIANTS = retrieval_claim(
-    "variants", "analyses of T2 and T3",
+    "variants",
+    "analyses of T2 and T3",
     "All four variants read alike: the lead of the most attended token on T2, and the attention on the token that "
     "answers on T3.",
     "0.6 to 0.7 in every variant, for both",
     # Printed to one digit: a tenth more or less than the middle is agreement.
-    [close(on(task, variant, metric=metric), 0.65, 0.1, statistic=POOLED)
-     for task, metric in (("T2", "R4/yes/diff"), ("T3", "R5/target")) for variant in VARIANTS],
+    [
+        close(on(task, variant, metric=metric), 0.65, 0.1, statistic=POOLED)
+        for task, metric in (("T2", "R4/yes/diff"), ("T3", "R5/target"))
+        for variant in VARIANTS
+    ],
 )
 ONE_FEATURE_RULE = retrieval_claim(
-    "one-feature", "analysis of T4, asked of the answers",
+    "one-feature",
+    "analysis of T4, asked of the answers",
     "On T4 a model attends to one favoured feature of the pair, and answers by it alone: where the rule *yes if the "
     "favoured feature is there* is wrong, most answers follow the rule.",
     "attention about 0.9 on the favoured feature and 0.05 on the other; of answers nothing is printed",
-    [above(on("T4", variant, metric="R6/agreement where the rule errs"), 0.5, statistic=POOLED)
-     for variant in VARIANTS],
+    [
+        above(on("T4", variant, metric="R6/agreement where the rule errs"), 0.5, statistic=POOLED)
+        for variant in VARIANTS
+    ],
     paper=OURS,
 )

@@ -64,8 +64,9 @@ def limited(runs: pd.DataFrame) -> pd.Series:
     """
     rules, width = runs["rules"].astype(float), runs["width"].astype(float)
     told = rules * runs["search"].map({"search 2": 6}).fillna(4)
-    return ((runs["architecture"] == "mha") & (width < told)
-            | (runs["architecture"] == "rnn") & (_shared_state(rules, width) < STATE))
+    return (runs["architecture"] == "mha") & (width < told) | (runs["architecture"] == "rnn") & (
+        _shared_state(rules, width) < STATE
+    )
 
 
 def _shared_state(rules: pd.Series, width: pd.Series) -> pd.Series:
@@ -81,15 +82,15 @@ _ERRORS: Mapping[str, Mapping[str, str]] = {"error": CONDITIONS["id"], "OoD erro
 _LONGER = {LONGER: {"mha": "ood/length=30", "rnn": "ood/length=30"}}
 
 
-def errors(tables: Tables, selection: str = "last",
-           named: Mapping[str, Mapping[str, str]] = _ERRORS) -> pd.DataFrame:
+def errors(tables: Tables, selection: str = "last", named: Mapping[str, Mapping[str, str]] = _ERRORS) -> pd.DataFrame:
     """`error` in distribution and `OoD error` of every run: the last weights', as the paper reports them. `named` has
     other names, each with the condition for every architecture."""
     whole = _whole(tables)
     rows = whole[whole["selection"] == selection]
     value = np.where(rows["metric"] == "accuracy", 1 - rows["value"], rows["value"])
-    rows = rows.assign(value=value)[rows["metric"] == rows["setting"].map(
-        {"classification": "accuracy", "regression": "relative_loss"})]
+    rows = rows.assign(value=value)[
+        rows["metric"] == rows["setting"].map({"classification": "accuracy", "regression": "relative_loss"})
+    ]
     return _stacked({name: rows[rows["condition"] == rows["architecture"].map(where)] for name, where in named.items()})
 
 
@@ -169,8 +170,9 @@ def speeds(tables: Tables) -> pd.DataFrame:
     regression = mean["loss"] * (unit["relative_loss"] / unit["loss"])
     rows = whole.drop_duplicates("cell")
     wrong, lost = rows["cell"].map(1 - mean["accuracy"]), rows["cell"].map(regression)
-    return _stacked({"error during training": rows.assign(
-        value=np.where(rows["setting"] == "classification", wrong, lost))})
+    return _stacked(
+        {"error during training": rows.assign(value=np.where(rows["setting"] == "classification", wrong, lost))}
+    )
 
 
 def ranks(tables: Tables) -> pd.DataFrame:
@@ -180,8 +182,13 @@ def ranks(tables: Tables) -> pd.DataFrame:
     found = found.assign(rank=found.groupby(["metric", "architecture", "search", "setting"])["value"].rank(pct=True))
     inside = found[found["metric"] == "error"].set_index("cell")["rank"]
     outside = found[found["metric"] == "OoD error"]
-    return _stacked({"OoD rank": outside.assign(factor="rank in distribution", level=outside["cell"].map(inside),
-                                                value=outside["rank"])})
+    return _stacked(
+        {
+            "OoD rank": outside.assign(
+                factor="rank in distribution", level=outside["cell"].map(inside), value=outside["rank"]
+            )
+        }
+    )
 
 
 def selections(tables: Tables) -> pd.DataFrame:
@@ -203,8 +210,11 @@ def _whole(tables: Tables) -> pd.DataFrame:
         return records.iloc[:0].assign(**dict.fromkeys(_PLACED, ""))
     records = records[records["factor"] == ""].drop_duplicates(["cell", "selection", "condition", "metric"])
     # Sorted: sums round alike whatever the order of the records.
-    return runs[["cell", *_PLACED]].merge(records, on="cell").sort_values(
-        ["cell", "selection", "condition", "metric"], ignore_index=True)
+    return (
+        runs[["cell", *_PLACED]]
+        .merge(records, on="cell")
+        .sort_values(["cell", "selection", "condition", "metric"], ignore_index=True)
+    )
 
 
 def _stacked(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

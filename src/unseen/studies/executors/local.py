@@ -28,9 +28,11 @@ def start(module: str) -> tuple[subprocess.Popen[bytes], Connection]:
         process = subprocess.Popen(
             # -P: nothing is imported from where the command happens to run, unless the runner does so itself.
             [sys.executable, "-P", "-m", module, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
             env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            process_group=0)  # Ctrl-C is the runner's business, from the first moment
+            process_group=0,
+        )  # Ctrl-C is the runner's business, from the first moment
     return process, Connection(ours.detach())
 
 
@@ -47,8 +49,10 @@ class _Process:
         try:
             data = pickle.dumps(slice)
         except Exception as error:
-            raise UsageError(f"{slice.cells[0].task.name} can't be given to a worker: {error}. Define its classes in a "
-                             "module that can be imported, or use the executor inline") from error
+            raise UsageError(
+                f"{slice.cells[0].task.name} can't be given to a worker: {error}. Define its classes in a "
+                "module that can be imported, or use the executor inline"
+            ) from error
         self.slice, self.last, self.held = slice, slice.cells[0].id, False
         self._send((slice.ticket, data))
 

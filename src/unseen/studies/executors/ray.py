@@ -29,8 +29,10 @@ from unseen.studies.slice import Outcome, Slice, Worker
 CONNECT, LOOK, PATIENCE, AGAIN = 60.0, 5.0, 20.0, 10.0
 """Seconds: to connect within; between two looks at the cluster; for which its head may be gone (Ray itself ends the
 process, without a word of ours, after 60); after which a slice that goes on is told again to stop."""
-LOST = ("the connection to the Ray cluster is lost. Everything up to the last finished slices is in the store; "
-        "the same command goes on from there")
+LOST = (
+    "the connection to the Ray cluster is lost. Everything up to the last finished slices is in the store; "
+    "the same command goes on from there"
+)
 CAUSES = {
     "NodeDiedError": "the node it ran on died",
     "OutOfMemoryError": "Ray killed the worker because memory ran out on its node",
@@ -52,8 +54,10 @@ class Ray:
         self._ray = ray = _imported()
         self._ours, environment = not ray.is_initialized(), dict(ONE_THREAD)
         if not self._ours and address is not None:
-            raise UsageError(f"address {address}: this process is connected to a Ray cluster already. Leave the "
-                             "address out to use it, or call ray.shutdown() first")
+            raise UsageError(
+                f"address {address}: this process is connected to a Ray cluster already. Leave the "
+                "address out to use it, or call ray.shutdown() first"
+            )
         if self._ours and address is None:
             workers = workers or cores()
             _start(ray, workers)
@@ -120,8 +124,9 @@ class Ray:
         try:
             outcome: Outcome = self._ray.get(ref)
         except exceptions.RayTaskError as error:  # a slice says itself what is wrong with it: this is before it began
-            raise CheckFailed(f"a node can't do the work: {_line(error)}. Every node needs what is installed here "
-                              "(docs/clusters.md)") from error
+            raise CheckFailed(
+                f"a node can't do the work: {_line(error)}. Every node needs what is installed here (docs/clusters.md)"
+            ) from error
         except (exceptions.LocalRayletDiedError, ConnectionError) as error:
             raise CheckFailed(LOST) from error
         except exceptions.RayError as error:
@@ -193,8 +198,14 @@ def _start(ray: ModuleType, cpus: int) -> None:
     # Ray replaces a loopback address by one that other machines can reach, unless told that there are no others.
     before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
     try:
-        started = ray.init("local", num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1",
-                           log_to_driver=False, logging_level=logging.ERROR)
+        started = ray.init(
+            "local",
+            num_cpus=cpus,
+            include_dashboard=False,
+            _node_ip_address="127.0.0.1",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
     except Exception as error:
         raise CheckFailed(f"Ray can't be started: {_line(error)}") from error
     finally:
@@ -221,14 +232,21 @@ def _connect(ray: ModuleType, address: str) -> None:
     if refusal is not None:
         raise UsageError(f"address {address}: nobody answers there ({refusal}). Is the Ray head running?")
     try:
-        tried = subprocess.run([sys.executable, "-c", _ATTEMPT, address], stdin=subprocess.DEVNULL, capture_output=True,
-                               text=True, timeout=CONNECT)
+        tried = subprocess.run(
+            [sys.executable, "-c", _ATTEMPT, address],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=CONNECT,
+        )
         if tried.returncode != 0:
             raise UsageError(f"address {address}: Ray can't connect: {_line(tried.stdout)}")
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except subprocess.TimeoutExpired:
-        raise UsageError(f"address {address}: no Ray cluster answers within {CONNECT:.0f} s. Expected HOST:PORT of its "
-                         "head, from one of its nodes, or ray://HOST:PORT of its client server") from None
+        raise UsageError(
+            f"address {address}: no Ray cluster answers within {CONNECT:.0f} s. Expected HOST:PORT of its "
+            "head, from one of its nodes, or ray://HOST:PORT of its client server"
+        ) from None
     except (ConnectionError, RuntimeError) as error:
         raise UsageError(f"address {address}: Ray can't connect: {_line(error)}") from error
 

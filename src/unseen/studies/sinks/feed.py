@@ -37,8 +37,9 @@ class Feed:
             self._lock = FileLock(logs / "unseen.lock")
             self._lock.acquire(blocking=False)
         except Timeout:
-            raise UsageError(f"{logs} is being written by another process; wait for it, or give another directory"
-                             ) from None
+            raise UsageError(
+                f"{logs} is being written by another process; wait for it, or give another directory"
+            ) from None
         except OSError as error:
             raise UsageError(f"{logs} can't be written: {error.strerror}") from error
         try:
@@ -51,8 +52,9 @@ class Feed:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -92,8 +94,11 @@ class Feed:
         if memory.get("reached") == reached or (status == "pending" and not self._sink.live):
             return False
         known = memory.get("step", -1) if self._sink.live else -1
-        points = [(at, f"{condition}/{metric}", math.nan if value is None else value)
-                  for _, at, condition, metric, value in store.rows("curves", cell) if at > known]
+        points = [
+            (at, f"{condition}/{metric}", math.nan if value is None else value)
+            for _, at, condition, metric, value in store.rows("curves", cell)
+            if at > known
+        ]
         summary = _summary(store, cell) if status in ENDED else {}
         if not points and status == "pending":
             return False
@@ -125,10 +130,18 @@ def _run(study: str, row: dict[Any, Any]) -> Run:
     """One row of a store's entries as a run."""
     levels = json.loads(row["levels"])
     parts = {part: json.loads(row[part]) for part in ("task", "model", "recipe")}
-    config = {**levels, "seed": row["seed"], "data_seed": row["data_seed"],
-              **{part: options["name"] for part, options in parts.items()},
-              **{f"{part}.{key}": value for part, options in parts.items() for key, value in options.items()
-                 if key not in ("name", "version")}}
+    config = {
+        **levels,
+        "seed": row["seed"],
+        "data_seed": row["data_seed"],
+        **{part: options["name"] for part, options in parts.items()},
+        **{
+            f"{part}.{key}": value
+            for part, options in parts.items()
+            for key, value in options.items()
+            if key not in ("name", "version")
+        },
+    }
     if row["scale"]:
         config["scale"] = row["scale"]
     name = " ".join([*(f"{axis}={level}" for axis, level in levels.items()), f"seed={row['seed']}"])
@@ -138,5 +151,8 @@ def _run(study: str, row: dict[Any, Any]) -> Run:
 
 def _summary(store: Store, cell: str) -> dict[str, float]:
     """The records of a cell on whole conditions; those of single levels of factors are many, and stay in the store."""
-    return {f"{selection}/{condition}/{metric}": math.nan if value is None else value
-            for _, selection, condition, factor, _, metric, value, _, _ in store.rows("records", cell) if not factor}
+    return {
+        f"{selection}/{condition}/{metric}": math.nan if value is None else value
+        for _, selection, condition, factor, _, metric, value, _, _ in store.rows("records", cell)
+        if not factor
+    }

@@ -41,8 +41,11 @@ def _following(store: Path, track: str, seconds: float) -> Iterator[None]:
     finally:
         wrong = follower.finish()
         if wrong:
-            warnings.warn(f"{tool} was not told everything: {wrong}. The run itself is not affected; `unseen track "
-                          f"{store} --to {tool} --out {logs}` writes what is missing", stacklevel=2)
+            warnings.warn(
+                f"{tool} was not told everything: {wrong}. The run itself is not affected; `unseen track "
+                f"{store} --to {tool} --out {logs}` writes what is missing",
+                stacklevel=2,
+            )
 
 
 class _Follower(threading.Thread):

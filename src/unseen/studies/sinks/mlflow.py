@@ -43,8 +43,9 @@ class MLflow:
         """Log points by step; of a run that has ended, its records too, as `summary/…`, and how it ended."""
         held = memory or self._begin(run)
         points = [*news.points, *((news.step, f"summary/{name}", value) for name, value in news.summary.items())]
-        metrics = [self._entities.Metric(_name(name), value, held["start"] + step, step)
-                   for step, name, value in points]
+        metrics = [
+            self._entities.Metric(_name(name), value, held["start"] + step, step) for step, name, value in points
+        ]
         for some in _batches(metrics, _MOST["metrics"]):
             self._client.log_batch(held["run"], metrics=some)
         if news.ending:
@@ -67,13 +68,16 @@ class MLflow:
     def _experiment(self, study: str) -> str:
         if study not in self._experiments:
             known: Any = self._client.get_experiment_by_name(study)
-            self._experiments[study] = known.experiment_id if known else self._client.create_experiment(
-                study, artifact_location=(self._path / "artifacts").as_uri())
+            self._experiments[study] = (
+                known.experiment_id
+                if known
+                else self._client.create_experiment(study, artifact_location=(self._path / "artifacts").as_uri())
+            )
         return self._experiments[study]
 
 
 def _batches(things: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    return (things[start:start + size] for start in range(0, len(things), size))
+    return (things[start : start + size] for start in range(0, len(things), size))
 
 
 def _name(text: str) -> str:

@@ -39,8 +39,10 @@ class TensorBoard:
         """Append events; of a run that has ended, its records too, as `summary/…` at the last step."""
         events: list[Any] = []
         if not memory:
-            events += [self._event(file_version="brain.Event:2"),
-                       self._event(summary=self._hparams(dict(run.config), trial_id=run.cell))]
+            events += [
+                self._event(file_version="brain.Event:2"),
+                self._event(summary=self._hparams(dict(run.config), trial_id=run.cell)),
+            ]
         events += [self._scalar(step, name, value) for step, name, value in news.points]
         if news.summary:
             events += [self._scalar(news.step, f"summary/{name}", value) for name, value in news.summary.items()]

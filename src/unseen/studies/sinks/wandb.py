@@ -25,9 +25,19 @@ class WandB:
         for folder in (path / "wandb").glob("offline-run-*"):
             self._folders.setdefault(folder.name.rpartition("-")[2], []).append(folder)
         self._settings = wandb.Settings(
-            mode="offline", root_dir=str(path), silent=True, console="off", disable_git=True, disable_code=True,
-            disable_job_creation=True, save_code=False, x_disable_stats=True, x_disable_meta=True,
-            x_disable_machine_info=True, x_save_requirements=False)
+            mode="offline",
+            root_dir=str(path),
+            silent=True,
+            console="off",
+            disable_git=True,
+            disable_code=True,
+            disable_job_creation=True,
+            save_code=False,
+            x_disable_stats=True,
+            x_disable_meta=True,
+            x_disable_machine_info=True,
+            x_save_requirements=False,
+        )
 
     def holds(self, cell: str, memory: Memory) -> bool:
         """Whether the run's folder was there, or has been made."""
@@ -40,8 +50,15 @@ class WandB:
         by_step: dict[int, dict[str, float]] = {}
         for step, name, value in news.points:
             by_step.setdefault(step, {})[name] = value
-        made = self._wandb.init(project="unseen", id=run.cell, name=run.name, group=run.study, config=dict(run.config),
-                                settings=self._settings, reinit="create_new")
+        made = self._wandb.init(
+            project="unseen",
+            id=run.cell,
+            name=run.name,
+            group=run.study,
+            config=dict(run.config),
+            settings=self._settings,
+            reinit="create_new",
+        )
         for step, values in by_step.items():
             made.log(values, step=step)
         made.summary.update({**news.summary, "ending": news.ending})

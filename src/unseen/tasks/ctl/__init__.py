@@ -8,5 +8,14 @@ from unseen.tasks.ctl.graphs import Alternating, FromGraph, Staged
 from unseen.tasks.ctl.lengths import Lengths
 from unseen.tasks.ctl.world import World, load_world
 
-__all__ = ["Alternating", "FromGraph", "Graph", "Lengths", "Staged", "World", "load_world", "read_examples",
-           "write_json_lines"]
+__all__ = [
+    "Alternating",
+    "FromGraph",
+    "Graph",
+    "Lengths",
+    "Staged",
+    "World",
+    "load_world",
+    "read_examples",
+    "write_json_lines",
+]

@@ -53,10 +53,13 @@ def expect(available: Counts, wanted: int) -> dict[int, int]:
     return found
 
 
-def shortage(what: str, available: Counts, taken: Counts, wanted: int, note: str = "",
-             or_all: bool = False) -> UsageError:
+def shortage(
+    what: str, available: Counts, taken: Counts, wanted: int, note: str = "", or_all: bool = False
+) -> UsageError:
     """The error of a set that cannot be filled, with what there is."""
     per_length = ", ".join(f"{length}: {taken.get(length, 0)} of {n}" for length, n in available.items() if n)
-    return UsageError(f"{what}: {wanted} different examples were asked for, {sum(taken.values())} can be taken{note} "
-                      f"(by length {per_length}). Ask for fewer"
-                      + (", allow longer ones, or set on_shortage = take_all" if or_all else " or allow longer ones"))
+    return UsageError(
+        f"{what}: {wanted} different examples were asked for, {sum(taken.values())} can be taken{note} "
+        f"(by length {per_length}). Ask for fewer"
+        + (", allow longer ones, or set on_shortage = take_all" if or_all else " or allow longer ones")
+    )

@@ -19,8 +19,14 @@ def forbidden(trained: Bools) -> Artefact:
         new = ~trained[groups[:, :-1], functions[:, 1:], symbols[:, 1:-1]]
         return float((follows & new).any(1).mean())
 
-    return Artefact("forbidden", "share of examples with a transition that training must not have", measure,
-                    absent=0, tolerance=0, known=False)
+    return Artefact(
+        "forbidden",
+        "share of examples with a transition that training must not have",
+        measure,
+        absent=0,
+        tolerance=0,
+        known=False,
+    )
 
 
 def included(lengths: Collection[int], known: bool) -> Artefact:
@@ -29,5 +35,6 @@ def included(lengths: Collection[int], known: bool) -> Artefact:
     def measure(examples: Examples) -> float:
         return float(np.isin(examples.factors["length"], list(lengths)).mean())
 
-    return Artefact("included", "share of examples that every training set has", measure, absent=0, tolerance=0,
-                    known=known)
+    return Artefact(
+        "included", "share of examples that every training set has", measure, absent=0, tolerance=0, known=known
+    )

@@ -24,8 +24,10 @@ def encode(world: World, trained: Bools, order: Order, chains: Chains) -> Exampl
     """The examples of these chains. `trained` (groups, functions, symbols): see `splits.entries`."""
     symbols = trace(world.tables, chains)
     rows = np.arange(len(chains))
-    inputs = {"token": _tokens(world, order, chains),
-              "mask": np.arange(chains.functions.shape[1] + MARKERS) < chains.length[:, None] + MARKERS}
+    inputs = {
+        "token": _tokens(world, order, chains),
+        "mask": np.arange(chains.functions.shape[1] + MARKERS) < chains.length[:, None] + MARKERS,
+    }
     targets = symbols[rows, chains.length].astype(np.int64)
     return Examples(inputs, targets, _factors(world, trained, chains, symbols))
 
@@ -74,5 +76,13 @@ def _factors(world: World, trained: Bools, chains: Chains, symbols: Array) -> di
         deciding = 1 + transitions[rows, step].astype(np.int64)
         code = (before[rows, step].astype(np.int64) * len(world.names) + function[rows, step]) * len(world.symbols)
         entry = np.where(deciding > 0, 1 + code + symbol[rows, step], 0)
-    return {"functions": chains.functions, "groups": group, "symbols": symbols, "transitions": transitions,
-            "transition": pairs[deciding], "entry": entries[entry], "length": chains.length, "start": chains.start}
+    return {
+        "functions": chains.functions,
+        "groups": group,
+        "symbols": symbols,
+        "transitions": transitions,
+        "transition": pairs[deciding],
+        "entry": entries[entry],
+        "length": chains.length,
+        "start": chains.start,
+    }

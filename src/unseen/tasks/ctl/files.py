@@ -43,8 +43,12 @@ def read_examples(path: str | Path, world: World) -> list[Written]:
 def write_json_lines(examples: Examples, world: World, condition: str, path: str | Path) -> None:
     """Write examples of a condition as JSON lines."""
     with Path(path).open("w", encoding="utf-8") as file:
-        for functions, start, target in zip(examples.factors["functions"].tolist(), examples.factors["start"].tolist(),
-                                            examples.targets.tolist(), strict=True):
+        for functions, start, target in zip(
+            examples.factors["functions"].tolist(),
+            examples.factors["start"].tolist(),
+            examples.targets.tolist(),
+            strict=True,
+        ):
             names = [world.names[f] for f in reversed(functions) if f >= 0]
             record = {"functions": names, "symbol": start, "target": target, "condition": condition}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -74,8 +78,9 @@ def _symbol(path: str | Path, number: int, given: Any, world: World) -> int:
         return world.symbols.index(given)
     if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(world.symbols):
         return given
-    raise CheckFailed(f"{path}, line {number}: expected a symbol, 0 … {len(world.symbols) - 1} or its name; "
-                      f"got {given!r}")
+    raise CheckFailed(
+        f"{path}, line {number}: expected a symbol, 0 … {len(world.symbols) - 1} or its name; got {given!r}"
+    )
 
 
 def _fail(path: str | Path, number: int, expected: str, line: bytes) -> NoReturn:

@@ -83,8 +83,9 @@ class Graph(Plain):
         for edge in self.edges:
             for end in (edge.source, edge.target):
                 if end not in names:
-                    raise ValueError(f"an edge goes from '{edge.source}' to '{edge.target}'; "
-                                     f"there are the nodes {', '.join(names)}")
+                    raise ValueError(
+                        f"an edge goes from '{edge.source}' to '{edge.target}'; there are the nodes {', '.join(names)}"
+                    )
         return self
 
     def node(self, name: str) -> Node:

@@ -43,7 +43,8 @@ class Alternating(Systematic):
     name: Literal["ctl/A", "ctl/R"]
     groups: Several = Option(2, description="into how many groups the functions are divided")
     test_skips: tuple[int, ...] | None = Option(
-        None, description="how many groups on a test chain may go; None: all that training does not")
+        None, description="how many groups on a test chain may go; None: all that training does not"
+    )
 
     @model_validator(mode="after")
     def _skips_fit(self) -> Self:
@@ -51,8 +52,10 @@ class Alternating(Systematic):
             raise ValueError(f"functions = {self.functions}: each of {self.groups} groups needs one")
         skips = self.test_skips
         if skips is not None and (not skips or self.train_skip in skips or set(skips) - set(range(self.groups))):
-            raise ValueError(f"test_skips = {skips}: choose among 0 … {self.groups - 1} without {self.train_skip}, "
-                             "which is training's")
+            raise ValueError(
+                f"test_skips = {skips}: choose among 0 … {self.groups - 1} without {self.train_skip}, "
+                "which is training's"
+            )
         return self
 
     @property
@@ -82,7 +85,8 @@ class Staged(Systematic):
     name: Literal["ctl/S"]
     bridge: int = Option(4, ge=0, description="functions of the bridge (the paper's o)")
     shared: int = Option(
-        2, ge=0, description="symbols at which every path may enter a function of the bridge (the paper's k)")
+        2, ge=0, description="symbols at which every path may enter a function of the bridge (the paper's k)"
+    )
     paths: Several = Option(2, description="how many paths there are")
     stages: Several = Option(2, description="functions of a block, one per stage")
     bridge_stage: Several | None = Option(None, description="the stage that the bridge stands in for; None: the last")
@@ -95,8 +99,10 @@ class Staged(Systematic):
         if self.world is None and self.shared > self.symbols:
             raise ValueError(f"shared = {self.shared}: there are {self.symbols} symbols")
         if self.world is None and self.bridge and self.bridge * self.shared < self.symbols:
-            raise ValueError(f"bridge · shared = {self.bridge * self.shared}: the symbols shared at the bridge cannot "
-                             f"cover all {self.symbols}; make bridge or shared larger")
+            raise ValueError(
+                f"bridge · shared = {self.bridge * self.shared}: the symbols shared at the bridge cannot "
+                f"cover all {self.symbols}; make bridge or shared larger"
+            )
         return self
 
     @property
@@ -118,8 +124,11 @@ class Staged(Systematic):
 
 EXAMPLE: dict[str, Any] = {
     "groups": {"a": 11, "b": 11, "c": 10},
-    "edges": [{"source": pair[0], "target": pair[1], "split": split}
-              for split, pairs in (("both", ("ab", "bc", "ca")), ("test", ("ac", "cb", "ba"))) for pair in pairs],
+    "edges": [
+        {"source": pair[0], "target": pair[1], "split": split}
+        for split, pairs in (("both", ("ab", "bc", "ca")), ("test", ("ac", "cb", "ba")))
+        for pair in pairs
+    ],
 }
 """Three groups in a circle; test chains turn back at least once."""
 
@@ -133,7 +142,8 @@ class FromGraph(Systematic):
 
     name: Literal["ctl/graph"]
     graph: Graph = Option(
-        Graph.model_validate(EXAMPLE), description="the sampling graph, or the path of a JSON file with one")
+        Graph.model_validate(EXAMPLE), description="the sampling graph, or the path of a JSON file with one"
+    )
 
     @field_validator("graph", mode="before")
     @classmethod

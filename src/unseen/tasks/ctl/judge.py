@@ -31,8 +31,10 @@ def _judge(path: str | Path, example: Written, world: World, conditions: Allowed
     if example.condition is None:
         return
     if example.condition not in conditions:
-        raise CheckFailed(f"{path}, line {example.line}: unknown condition '{example.condition}'. "
-                          f"{nearest(example.condition, conditions)}")
+        raise CheckFailed(
+            f"{path}, line {example.line}: unknown condition '{example.condition}'. "
+            f"{nearest(example.condition, conditions)}"
+        )
     lengths, rule = conditions[example.condition]
     if len(example.functions) in lengths:
         fault = rule(world, example.functions, example.symbol)

@@ -89,8 +89,11 @@ def bridges(world: World) -> Language:
     """Training walks that take an edge with symbol sets wherever there is one, at any symbol."""
     graph = world.graph
     restricted = {edge.source for edge in graph.uses("train") if edge.symbols is not None}
-    edges = tuple(edge.model_copy(update={"symbols": None, "split": "train"}) for edge in graph.uses("train")
-                  if edge.symbols is not None or edge.source not in restricted)
+    edges = tuple(
+        edge.model_copy(update={"symbols": None, "split": "train"})
+        for edge in graph.uses("train")
+        if edge.symbols is not None or edge.source not in restricted
+    )
     lifted = Graph(groups=graph.groups, nodes=graph.nodes, edges=edges)
     return walks(world.model_copy(update={"graph": lifted}), "train")
 
@@ -161,8 +164,10 @@ class _Builder:
         members = where.any(1)
         twice = np.flatnonzero(members & (self.follow[source] >= 0))
         if len(twice):
-            raise UsageError(f"the sampling graph is ambiguous at {place} may come: the function "
-                             f"'{self.names[twice[0]]}' leads to two nodes; an example needs one walk")
+            raise UsageError(
+                f"the sampling graph is ambiguous at {place} may come: the function "
+                f"'{self.names[twice[0]]}' leads to two nodes; an example needs one walk"
+            )
         self.follow[source, members] = target
         self.legal[source] |= where
 

@@ -77,12 +77,15 @@ class Lengths(Lookup):
 
     name: Literal["ctl/lengths"]
     generator: Literal["ndr", "dubois"] = Option(
-        "ndr", description="that of the neural data router, or that of Dubois and others")
+        "ndr", description="that of the neural data router, or that of Dubois and others"
+    )
     composed: Count | None = Option(None, description="tables that are composed; None: as the generator says")
     max_length: Annotated[int, Option(ge=2)] | None = Option(
-        None, description="tables of the longest training chains; None: as the generator says")
+        None, description="tables of the longest training chains; None: as the generator says"
+    )
     longer: tuple[tuple[int, int], ...] | None = Option(
-        None, description="ranges of longer chains to test; None: as the generator says")
+        None, description="ranges of longer chains to test; None: as the generator says"
+    )
     train_size: Count | None = Option(None, description="compositions in the training set; None: as the generator says")
     iid_size: Count | None = Option(None, description="examples of each IID set; None: as the generator says")
 
@@ -92,8 +95,10 @@ class Lengths(Lookup):
             if not self.longest < low <= high:
                 raise ValueError(f"longer = {low} … {high}: expected a range above max_length = {self.longest}")
         if self.world is not None and len(self.world.groups) != 1 + len(EXTRA):
-            raise ValueError(f"a world for {self.name} has three groups: the tables that are composed, and two of one "
-                             f"table each; got {', '.join(self.world.groups)}")
+            raise ValueError(
+                f"a world for {self.name} has three groups: the tables that are composed, and two of one "
+                f"table each; got {', '.join(self.world.groups)}"
+            )
         return self
 
     @property
@@ -143,42 +148,74 @@ class Lengths(Lookup):
         listed = Chains.join([singles, *[extra] * how.repeats])
         rule, one_too = grammar.fault_in_training, grammar.or_single(grammar.fault_in_training)
         found = [
-            Split(Condition("train", f"compositions of up to {self.longest} tables, and every table alone"),
-                  Lot(train, take, self.sampled, listed, kept_out), (1, *lengths), one_too),
+            Split(
+                Condition("train", f"compositions of up to {self.longest} tables, and every table alone"),
+                Lot(train, take, self.sampled, listed, kept_out),
+                (1, *lengths),
+                one_too,
+            ),
             Split(Condition("iid", f"2 … {self.longest} tables, kept out of training"), held, lengths, rule),
         ]
         for span in self.ranges:
             longer = tuple(range(span[0], span[1] + 1))
             rows = how.rows * len(longer) if how.each_length else how.rows
-            found.append(Split(Condition(_range_name(span), f"{span[0]} … {span[1]} tables, more than in training"),
-                               self._some(train, longer, rows), longer, rule))
+            found.append(
+                Split(
+                    Condition(_range_name(span), f"{span[0]} … {span[1]} tables, more than in training"),
+                    self._some(train, longer, rows),
+                    longer,
+                    rule,
+                )
+            )
         return [*found, *self._others(train, reserved, inputs, lengths)]
 
-    def _others(self, train: Ranks, reserved: Mapping[int, Ints], inputs: Chains, lengths: tuple[int, ...]
-                ) -> Iterator[Split]:
+    def _others(
+        self, train: Ranks, reserved: Mapping[int, Ints], inputs: Chains, lengths: tuple[int, ...]
+    ) -> Iterator[Split]:
         """What else is tested: compositions and inputs held back, and compositions with an extra table."""
         world, how = self.actual_world, self.published
         draws = stream("reserved inputs", self.drawn_by()).block()
-        tested = [_everywhere(functions, self.symbols) if how.every_input
-                  else Chains.of((draws.integers(self.symbols, len(functions)), functions))
-                  for functions in reserved.values()]
+        tested = [
+            _everywhere(functions, self.symbols)
+            if how.every_input
+            else Chains.of((draws.integers(self.symbols, len(functions)), functions))
+            for functions in reserved.values()
+        ]
         accidents = min(reserved) < 2
         also = "; by accident also the empty one and some of a single table, which training has" if accidents else ""
-        yield Split(Condition("ood/reserved", f"compositions held back from training{also}",
-                              () if accidents else ("functions",)),
-                    Lot(train, {}, self.sampled, Chains.join(tested)), tuple(reserved), grammar.any_fault)
+        yield Split(
+            Condition(
+                "ood/reserved", f"compositions held back from training{also}", () if accidents else ("functions",)
+            ),
+            Lot(train, {}, self.sampled, Chains.join(tested)),
+            tuple(reserved),
+            grammar.any_fault,
+        )
         if len(inputs):
-            yield Split(Condition("ood/inputs", "training's compositions at symbols held back", ("functions", "start")),
-                        Lot(train, {}, self.sampled, inputs), lengths, grammar.fault_in_training)
+            yield Split(
+                Condition("ood/inputs", "training's compositions at symbols held back", ("functions", "start")),
+                Lot(train, {}, self.sampled, inputs),
+                lengths,
+                grammar.fault_in_training,
+            )
         names = list(world.groups)
         for group in names[1:]:
             ranks = Ranks(walks(world, "test", [names[0], group]), world.tables)
-            yield Split(Condition(f"ood/table={group}", "compositions with a table that training shows only alone",
-                                  ("transition",)),
-                        self._some(ranks, lengths, how.rows), lengths, grammar.fault_in_testing)
+            yield Split(
+                Condition(
+                    f"ood/table={group}", "compositions with a table that training shows only alone", ("transition",)
+                ),
+                self._some(ranks, lengths, how.rows),
+                lengths,
+                grammar.fault_in_testing,
+            )
         alone = Ranks(everything(world), world.tables)
-        yield Split(Condition("probe/singles", "every table alone, at every symbol"),
-                    Lot(alone, {1: alone.total(1)}, "uniform"), (1,), grammar.singles_fault)
+        yield Split(
+            Condition("probe/singles", "every table alone, at every symbol"),
+            Lot(alone, {1: alone.total(1)}, "uniform"),
+            (1,),
+            grammar.singles_fault,
+        )
 
     def _some(self, ranks: Ranks, lengths: Sequence[int], rows: int) -> Lot:
         return Lot(ranks, allocate({length: ranks.total(length) for length in lengths}, rows, 1), self.sampled)
@@ -214,14 +251,18 @@ class Lengths(Lookup):
         many, how = len(members), self.published
         if how.held_back is None:
             shortest = 0 if self.preset == "released" else 2
-            numbers = {length: subset(named.block(length), many**length, min(200, ceil(many**length / 4)))
-                       for length in range(shortest, self.longest + 1)}
+            numbers = {
+                length: subset(named.block(length), many**length, min(200, ceil(many**length / 4)))
+                for length in range(shortest, self.longest + 1)
+            }
         else:
             ends = np.cumsum([many**length for length in range(2, self.longest + 1)])
             chosen = np.sort(subset(named.block(), int(ends[-1]), how.held_back))
             which = np.searchsorted(ends, chosen, side="right")
-            numbers = {2 + place: chosen[which == place] - (ends[place] - many ** (2 + place))
-                       for place in np.unique(which).tolist()}
+            numbers = {
+                2 + place: chosen[which == place] - (ends[place] - many ** (2 + place))
+                for place in np.unique(which).tolist()
+            }
         return {length: members[_digits(found, many, length)] for length, found in numbers.items()}
 
     def _inputs(self, train: Ranks) -> Chains:

@@ -140,8 +140,9 @@ class Pool:
             before = self.banned.get(length, np.empty(0, np.int64))
             left[length] = count - test[length] - (validation[length] if self.inside else 0)
             self._check(length, test[length] + validation[length] + left[length] + len(before))
-            numbers = choose(self.ranks, drawn.block(length), test[length] + validation[length], length, before,
-                             self.sampling)
+            numbers = choose(
+                self.ranks, drawn.block(length), test[length] + validation[length], length, before, self.sampling
+            )
             for name, chosen in (("test", numbers[: test[length]]), ("validation", numbers[test[length] :])):
                 parts[name].append(Chains.of(self.ranks.unrank(chosen, length)))
             banned[length] = np.sort(np.concatenate([before, numbers]))

@@ -37,20 +37,24 @@ def picture(name: str, world: World, order: Order, examples: Examples, index: in
     bottom = max(y for _, y in places.values()) + _RADIUS + 50
     width = round(max(right, _LEFT * 2 + _STEP * (len(functions) + 1), 30 + 6.3 * len(note), 460))
     height = round(bottom + 50)
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="12">',
-        f"<title>{escape(title)}</title>",
-        "<defs>", *(_arrowhead(split) for split in COLOURS), "</defs>",
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        _text(16, 24, title, weight="bold", size=14),
-        _text(16, 42, note, colour=_GREY),
-        *_chain(world, functions, start),
-        *_edges(world, places),
-        *(_node(world, node, places[node.name]) for node in world.graph.nodes),
-        *_legend(world, bottom + 30),
-        "</svg>",
-    ])
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+            'font-family="Helvetica, Arial, sans-serif" font-size="12">',
+            f"<title>{escape(title)}</title>",
+            "<defs>",
+            *(_arrowhead(split) for split in COLOURS),
+            "</defs>",
+            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+            _text(16, 24, title, weight="bold", size=14),
+            _text(16, 42, note, colour=_GREY),
+            *_chain(world, functions, start),
+            *_edges(world, places),
+            *(_node(world, node, places[node.name]) for node in world.graph.nodes),
+            *_legend(world, bottom + 30),
+            "</svg>",
+        ]
+    )
 
 
 def _chain(world: World, functions: Sequence[str], start: int) -> Iterator[str]:
@@ -74,8 +78,11 @@ def _chain(world: World, functions: Sequence[str], start: int) -> Iterator[str]:
 def _meeting(world: World, before: str, function: str) -> str | None:
     """The split of the edge between two functions' groups; None if there is none, or if it depends on the walk."""
     pair = group_of(world, before), group_of(world, function)
-    found = {edge.split for edge in world.graph.edges
-             if (world.graph.node(edge.source).group, world.graph.node(edge.target).group) == pair}
+    found = {
+        edge.split
+        for edge in world.graph.edges
+        if (world.graph.node(edge.source).group, world.graph.node(edge.target).group) == pair
+    }
     return found.pop() if len(found) == 1 else None
 
 
@@ -107,8 +114,9 @@ def _layers(world: World) -> list[list[str]]:
 
 def _pull(world: World, name: str, places: dict[str, Point]) -> float:
     """The mean height of the nodes before it in training, so that a path stays on its side."""
-    before = [places[edge.source][1] for edge in world.graph.uses("train")
-              if edge.target == name and edge.source in places]
+    before = [
+        places[edge.source][1] for edge in world.graph.uses("train") if edge.target == name and edge.source in places
+    ]
     return sum(before) / len(before) if before else 0.0
 
 
@@ -118,8 +126,13 @@ def _circle(names: list[str], looped: bool) -> dict[str, Point]:
     shift = pi if count == 2 else -pi / 2  # two side by side; more from the top on
     above = 60 if looped and count != 2 else 12  # room for the loop of the topmost node
     middle = 150 + radius, _TOP + _RADIUS + above + (radius if count > 2 else 0)
-    return {name: (middle[0] + radius * cos(shift + 2 * pi * place / count),
-                   middle[1] + radius * sin(shift + 2 * pi * place / count)) for place, name in enumerate(names)}
+    return {
+        name: (
+            middle[0] + radius * cos(shift + 2 * pi * place / count),
+            middle[1] + radius * sin(shift + 2 * pi * place / count),
+        )
+        for place, name in enumerate(names)
+    }
 
 
 def _edges(world: World, places: dict[str, Point]) -> Iterator[str]:
@@ -160,8 +173,14 @@ def _rail(edges: Sequence[Edge], places: dict[str, Point], lane: int, lanes: int
     shift = 13.0 * (lane - (lanes - 1) / 2)
     for edge in edges:
         (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
-        points = [(x1 + _RADIUS, y1 + shift), (right, y1 + shift), (right, below), (left, below), (left, y2 + shift),
-                  (x2 - _RADIUS - 3, y2 + shift)]
+        points = [
+            (x1 + _RADIUS, y1 + shift),
+            (right, y1 + shift),
+            (right, below),
+            (left, below),
+            (left, y2 + shift),
+            (x2 - _RADIUS - 3, y2 + shift),
+        ]
         yield _path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points), edge)
 
 
@@ -182,11 +201,15 @@ def _loop(centre: Point, middle: Sequence[float]) -> str:
     out = (away[0] / length, away[1] / length) if length > 1 else (0.0, -1.0)
     side = -out[1], out[0]
     reach = 2.6 * _RADIUS
-    ends = [(centre[0] + out[0] * reach + sign * side[0] * 34, centre[1] + out[1] * reach + sign * side[1] * 34)
-            for sign in (-1, 1)]
+    ends = [
+        (centre[0] + out[0] * reach + sign * side[0] * 34, centre[1] + out[1] * reach + sign * side[1] * 34)
+        for sign in (-1, 1)
+    ]
     begin, end = _rim(centre, ends[0], _RADIUS), _rim(centre, ends[1], _RADIUS + 3)
-    return (f"M{begin[0]:.1f} {begin[1]:.1f}C{ends[0][0]:.1f} {ends[0][1]:.1f} {ends[1][0]:.1f} {ends[1][1]:.1f} "
-            f"{end[0]:.1f} {end[1]:.1f}")
+    return (
+        f"M{begin[0]:.1f} {begin[1]:.1f}C{ends[0][0]:.1f} {ends[0][1]:.1f} {ends[1][0]:.1f} {ends[1][1]:.1f} "
+        f"{end[0]:.1f} {end[1]:.1f}"
+    )
 
 
 def _rim(centre: Point, towards: Point, radius: float) -> Point:
@@ -196,9 +219,11 @@ def _rim(centre: Point, towards: Point, radius: float) -> Point:
 
 
 def _path(shape: str, edge: Edge) -> str:
-    return (f'<path d="{shape}" fill="none" stroke="{COLOURS[edge.split]}" stroke-width="2" stroke-linejoin="round" '
-            f'stroke-dasharray="{_DASHES[edge.split]}" marker-end="url(#{edge.split})">'
-            f"<title>{escape(f'{edge.source} → {edge.target}: {_WORDS[edge.split]}')}</title></path>")
+    return (
+        f'<path d="{shape}" fill="none" stroke="{COLOURS[edge.split]}" stroke-width="2" stroke-linejoin="round" '
+        f'stroke-dasharray="{_DASHES[edge.split]}" marker-end="url(#{edge.split})">'
+        f"<title>{escape(f'{edge.source} → {edge.target}: {_WORDS[edge.split]}')}</title></path>"
+    )
 
 
 def _node(world: World, node: Node, place: Point) -> str:
@@ -206,18 +231,22 @@ def _node(world: World, node: Node, place: Point) -> str:
     span = functions[0] if len(functions) == 1 else f"{functions[0]} … {functions[-1]}"
     role = " · ".join(word for word, holds in (("start", node.start), ("end", node.end)) if holds)
     x, y = place
-    return (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS}" fill="{_PALE}" stroke="{_INK}" stroke-width="1.5"/>'
-            + _text(x, y - 6, node.name, "middle", "bold", size=14)
-            + _text(x, y + 9, f"{span} ({len(functions)})", "middle", size=10)
-            + _text(x, y + 22, role, "middle", colour=_GREY, size=9))
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS}" fill="{_PALE}" stroke="{_INK}" stroke-width="1.5"/>'
+        + _text(x, y - 6, node.name, "middle", "bold", size=14)
+        + _text(x, y + 9, f"{span} ({len(functions)})", "middle", size=10)
+        + _text(x, y + 22, role, "middle", colour=_GREY, size=9)
+    )
 
 
 def _legend(world: World, y: float) -> Iterator[str]:
     x = 16.0
     for split in COLOURS:
         if any(edge.split == split for edge in world.graph.edges):
-            yield (f'<line x1="{x}" y1="{y}" x2="{x + 30}" y2="{y}" stroke="{COLOURS[split]}" stroke-width="2" '
-                   f'stroke-dasharray="{_DASHES[split]}" marker-end="url(#{split})"/>')
+            yield (
+                f'<line x1="{x}" y1="{y}" x2="{x + 30}" y2="{y}" stroke="{COLOURS[split]}" stroke-width="2" '
+                f'stroke-dasharray="{_DASHES[split]}" marker-end="url(#{split})"/>'
+            )
             yield _text(x + 40, y + 4, _WORDS[split])
             x += 52 + 6.5 * len(_WORDS[split])
 
@@ -227,7 +256,8 @@ def _arrowhead(split: str) -> str:
     return "".join(
         f'<marker id="{name}" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="6" markerHeight="6" '
         f'orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="{colour}"/></marker>'
-        for name, colour in heads.items())
+        for name, colour in heads.items()
+    )
 
 
 def _text(

@@ -72,14 +72,31 @@ def further_splits(
     closed = any(edge.symbols is not None for edge in world.graph.uses("train"))
     looping = np.diagonal(transitions(world, trained)).any()
     some: list[tuple[str, str, Language, tuple[str, ...], Rule]] = [
-        ("ood/any", "any function after any other, also those that training has", everything(world), (),
-         grammar.any_fault),
-        ("ood/loops", "all functions from one group", loops(world), () if looping else ("transition",),
-         grammar.loops_fault),
+        (
+            "ood/any",
+            "any function after any other, also those that training has",
+            everything(world),
+            (),
+            grammar.any_fault,
+        ),
+        (
+            "ood/loops",
+            "all functions from one group",
+            loops(world),
+            () if looping else ("transition",),
+            grammar.loops_fault,
+        ),
     ]
     if closed:
-        some.append(("ood/bridge", "across the bridge wherever there is one, at any symbol", bridges(world), (),
-                     grammar.bridge_fault))
+        some.append(
+            (
+                "ood/bridge",
+                "across the bridge wherever there is one, at any symbol",
+                bridges(world),
+                (),
+                grammar.bridge_fault,
+            )
+        )
     for name, summary, language, unseen, rule in some:
         ranks = Ranks(language, world.tables)
         if not any(_same(ranks, known, lengths) for known in (train, test) if known is not None):
@@ -87,20 +104,40 @@ def further_splits(
             yield Split(Condition(name, summary, unseen), Lot(ranks, take, sampling), tuple(lengths), rule)
     new = new_in_testing(world) if test is not None and not closed else ("entry",)
     lists: list[tuple[str, str, Language, tuple[str, ...], Rule]] = [
-        ("ood/symbols", "every pair across the bridge at a symbol at which training never enters it",
-         pairs(world, ["blocked"]), ("entry",), grammar.symbols_fault),
-        ("ood/pairs", "every pair of functions that training never shows: test transitions, and symbols at which "
-         "the bridge is closed", pairs(world, ["tested", "blocked"]), new, grammar.unseen_pairs_fault),
-        ("probe/pairs", "every pair of functions of any language, at every symbol",
-         pairs(world, ["trained", "tested", "blocked"]), (), grammar.pairs_fault),
+        (
+            "ood/symbols",
+            "every pair across the bridge at a symbol at which training never enters it",
+            pairs(world, ["blocked"]),
+            ("entry",),
+            grammar.symbols_fault,
+        ),
+        (
+            "ood/pairs",
+            "every pair of functions that training never shows: test transitions, and symbols at which "
+            "the bridge is closed",
+            pairs(world, ["tested", "blocked"]),
+            new,
+            grammar.unseen_pairs_fault,
+        ),
+        (
+            "probe/pairs",
+            "every pair of functions of any language, at every symbol",
+            pairs(world, ["trained", "tested", "blocked"]),
+            (),
+            grammar.pairs_fault,
+        ),
     ]
     for name, summary, language, unseen, rule in lists:
         ranks = Ranks(language, world.tables)
         if ranks.total(2):
             yield Split(Condition(name, summary, unseen), Lot(ranks, {2: ranks.total(2)}, "uniform"), (2,), rule)
     singles = Ranks(everything(world), world.tables)
-    yield Split(Condition("probe/singles", "every function alone, at every symbol"),
-                Lot(singles, {1: singles.total(1)}, "uniform"), (1,), grammar.singles_fault)
+    yield Split(
+        Condition("probe/singles", "every function alone, at every symbol"),
+        Lot(singles, {1: singles.total(1)}, "uniform"),
+        (1,),
+        grammar.singles_fault,
+    )
 
 
 def _same(ranks: Ranks, known: Ranks, lengths: Sequence[int]) -> bool:

@@ -48,8 +48,9 @@ def draw_different(ranks: Ranks, draws: Draws, count: int, length: int, banned: 
     """
     total = ranks.total(length)
     if count + len(banned) > total:
-        raise UsageError(f"{count} different examples of {length} functions were asked for, "
-                         f"{total - len(banned)} exist")
+        raise UsageError(
+            f"{count} different examples of {length} functions were asked for, {total - len(banned)} exist"
+        )
     if 2 * (count + len(banned)) > total:
         numbers = np.setdiff1d(np.arange(total), banned)
         uniform = draws.uniform(len(numbers)) + 2.0**-54  # never zero

@@ -40,17 +40,22 @@ class Systematic(Lookup):
     min_length: Count = Option(2, description="functions of the shortest chains")
     max_length: Count = Option(6, description="functions of the longest training chains")
     longer_length: Count | None = Option(
-        None, description="also tests chains of up to so many functions; None: does not")
+        None, description="also tests chains of up to so many functions; None: does not"
+    )
     always_include: Include | None = Option(
-        None, description="short examples that are always in training; None: as the preset says")
+        None, description="short examples that are always in training; None: as the preset says"
+    )
     disjoint: bool | None = Option(
-        None, description="IID examples are kept out of all of training, what is always included, too; None: as the "
-                          "preset says")
+        None,
+        description="IID examples are kept out of all of training, what is always included, too; None: as the "
+        "preset says",
+    )
     train_size: Count = Option(300_000, description="examples of the training set")
     iid_size: Count = Option(1_000, description="examples of each IID set")
     ood_size: Count = Option(1_000, description="examples of every set of walks out of distribution")
     on_shortage: Literal["error", "take_all"] = Option(
-        "error", description="where a language has too few examples: stop, or take all there are")
+        "error", description="where a language has too few examples: stop, or take all there are"
+    )
 
     def group_sizes(self) -> Mapping[str, int | Sequence[str]]:
         """The groups by size, or as lists of functions."""
@@ -74,8 +79,9 @@ class Systematic(Lookup):
             raise ValueError(f"longer_length = {self.longer_length} must exceed max_length = {self.max_length}")
         if self.world is not None:
             if len(self.world.functions) != self.functions:
-                raise ValueError(f"the world has {len(self.world.functions)} functions, "
-                                 f"the option says {self.functions}")
+                raise ValueError(
+                    f"the world has {len(self.world.functions)} functions, the option says {self.functions}"
+                )
             self.check_world()
         return self
 
@@ -122,21 +128,43 @@ class Systematic(Lookup):
         self.check_world()
         lengths = tuple(range(self.min_length, self.max_length + 1))
         preset, take_all = self.fields_of_preset, self.on_shortage == "take_all"
-        amounts = Amounts(self.train_size, self.iid_size, lengths, self.include, preset.counted, self.apart,
-                          preset.estimate, self.sampled, take_all)
-        lot, held = make_training(self.actual_world, self._train, amounts, self.arranged("iid"),
-                                  stream("held out", self.drawn_by()))
+        amounts = Amounts(
+            self.train_size,
+            self.iid_size,
+            lengths,
+            self.include,
+            preset.counted,
+            self.apart,
+            preset.estimate,
+            self.sampled,
+            take_all,
+        )
+        lot, held = make_training(
+            self.actual_world, self._train, amounts, self.arranged("iid"), stream("held out", self.drawn_by())
+        )
         also = INCLUDED[self.include]
         rule = grammar.or_single(grammar.fault_in_training) if 1 in also else grammar.fault_in_training
-        words = {"singles": "and every function alone", "pairs": "every pair among them",
-                 "both": "every pair among them, and every function alone", "none": ""}
+        words = {
+            "singles": "and every function alone",
+            "pairs": "every pair among them",
+            "both": "every pair among them, and every function alone",
+            "none": "",
+        }
         short = f", {words[self.include]}".rstrip(", ")
         span = f"{self.min_length} … {self.max_length} functions"
         found = [
-            Split(Condition("train", f"walks over the training edges, {span}{short}"), lot,
-                  tuple(sorted({*also, *lengths})), rule),
-            Split(Condition("iid", f"walks over the training edges, {span}, kept out of training"), held, lengths,
-                  grammar.fault_in_training),
+            Split(
+                Condition("train", f"walks over the training edges, {span}{short}"),
+                lot,
+                tuple(sorted({*also, *lengths})),
+                rule,
+            ),
+            Split(
+                Condition("iid", f"walks over the training edges, {span}, kept out of training"),
+                held,
+                lengths,
+                grammar.fault_in_training,
+            ),
         ]
         if self._test is not None:
             found.append(self._walks("transition", "walks with a test edge", self._test, lengths))
@@ -146,8 +174,12 @@ class Systematic(Lookup):
             found.append(self._walks(suffix, "longer walks over the training edges", self._train, longer))
             if self._test is not None:
                 found.append(self._walks(f"transition,{suffix}", "longer walks with a test edge", self._test, longer))
-        return [*found, *further_splits(self.actual_world, self._train, self._test, self.sampled,
-                                          [length for length in lengths if length > 1])]
+        return [
+            *found,
+            *further_splits(
+                self.actual_world, self._train, self._test, self.sampled, [length for length in lengths if length > 1]
+            ),
+        ]
 
     def _walks(self, name: str, summary: str, ranks: Ranks, lengths: tuple[int, ...]) -> Split:
         available = {length: ranks.total(length) for length in lengths}

@@ -48,17 +48,22 @@ class Lookup(Task):
     readings: ClassVar[frozenset[str]] = frozenset({"order"})
 
     preset: PresetName = Option(
-        "clean", description="sound data, data as the published code makes them, or data as the paper describes them")
+        "clean", description="sound data, data as the published code makes them, or data as the paper describes them"
+    )
     symbols: int = Option(8, ge=2, description="how many symbols the tables are over")
     bijective: bool = Option(True, description="every table is a permutation of the symbols")
     order: Order = Option(
-        "backward", description="functions before the symbol, the outermost first, or the symbol first")
+        "backward", description="functions before the symbol, the outermost first, or the symbol first"
+    )
     sampling: Sampling | None = Option(
-        None, description="examples are drawn step by step along the graph, or all with the same probability; None: "
-                          "as the preset says")
+        None,
+        description="examples are drawn step by step along the graph, or all with the same probability; None: "
+        "as the preset says",
+    )
     task_seed: int = Option(0, ge=0, description="draws the world: tables, groups, symbol sets")
     world: World | None = Option(
-        None, description="a world of your own, or the path of a JSON file with one; None: drawn")
+        None, description="a world of your own, or the path of a JSON file with one; None: drawn"
+    )
 
     def complete(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """A world from a file with what its task knows: the sampling graph, where the file has none."""
@@ -112,8 +117,11 @@ class Lookup(Task):
             except UsageError:
                 return {}  # said when it is read for good
         given = {key: world.get(key) for key in ("symbols", "functions")} if isinstance(world, Mapping) else {}
-        counts = {key: value if isinstance(value, int) else len(value) for key, value in given.items()
-                  if isinstance(value, int | list | Mapping)}
+        counts = {
+            key: value if isinstance(value, int) else len(value)
+            for key, value in given.items()
+            if isinstance(value, int | list | Mapping)
+        }
         return {key: count for key, count in counts.items() if key in cls.model_fields}
 
     @model_validator(mode="after")

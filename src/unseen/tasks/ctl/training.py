@@ -49,15 +49,15 @@ def every(ranks: Ranks, length: int) -> Chains:
     return Chains.of(ranks.unrank(np.arange(ranks.total(length)), length))
 
 
-def make_training(
-    world: World, train: Ranks, amounts: Amounts, dealt: Stream, drawn_by: Stream
-) -> tuple[Lot, HeldOut]:
+def make_training(world: World, train: Ranks, amounts: Amounts, dealt: Stream, drawn_by: Stream) -> tuple[Lot, HeldOut]:
     """The training set and what is held out of it."""
     listed = always(world, train, amounts.include)
     drawn = amounts.train - len(listed) if amounts.counted else amounts.train
     if drawn < 1:
-        raise UsageError(f"train_size = {amounts.train}: {len(listed)} examples are always included "
-                         f"(always_include = {amounts.include}); ask for more")
+        raise UsageError(
+            f"train_size = {amounts.train}: {len(listed)} examples are always included "
+            f"(always_include = {amounts.include}); ask for more"
+        )
     gone: Collection[int] = INCLUDED[amounts.include] if amounts.disjoint else ()
     exact = {length: 0 if length in gone else train.total(length) for length in amounts.lengths}
     available = exact

@@ -25,11 +25,15 @@ def check_graph(graph: Graph) -> None:
     ending = {name for edges in ways for name in _spread(back, [(target, source) for source, target in edges])}
     for node in graph.nodes:
         if node.name not in reached:
-            raise UsageError(f"the sampling graph never reaches node '{node.name}': give it an edge from a node that "
-                             "is reached, or make it a start")
+            raise UsageError(
+                f"the sampling graph never reaches node '{node.name}': give it an edge from a node that "
+                "is reached, or make it a start"
+            )
         if node.name not in ending:
-            raise UsageError(f"node '{node.name}' of the sampling graph is a dead end: give it an edge to a node from "
-                             "which an end is reached, or make it an end")
+            raise UsageError(
+                f"node '{node.name}' of the sampling graph is a dead end: give it an edge to a node from "
+                "which an end is reached, or make it an end"
+            )
 
 
 def check_languages(world: World, train: Ranks, test: Ranks | None, lengths: list[int], singles: bool) -> None:
@@ -41,16 +45,20 @@ def check_languages(world: World, train: Ranks, test: Ranks | None, lengths: lis
             raise UsageError(f"no {name} example has {lengths[0]} … {lengths[-1]} functions; {hint}")
     missing = np.flatnonzero(~train.covered(lengths))
     if len(missing) and not singles:
-        raise UsageError(f"no training example of {lengths[0]} … {lengths[-1]} functions has "
-                         f"{_some(world.names[f] for f in missing)}; every function must occur in training")
+        raise UsageError(
+            f"no training example of {lengths[0]} … {lengths[-1]} functions has "
+            f"{_some(world.names[f] for f in missing)}; every function must occur in training"
+        )
     if test is not None:
         shared = Ranks(both(train.language, test.language), world.tables)
         for length in lengths:
             if shared.total(length):
                 start, functions = shared.unrank(np.zeros(1, np.int64), length)
                 example = " ".join([world.names[f] for f in functions[0, ::-1]] + [world.symbols[start[0]]])
-                raise UsageError(f"{shared.total(length)} examples of {length} functions are in training and in test, "
-                                 f"e.g. {example}; let an edge be of one split, or of both")
+                raise UsageError(
+                    f"{shared.total(length)} examples of {length} functions are in training and in test, "
+                    f"e.g. {example}; let an edge be of one split, or of both"
+                )
 
 
 def _spread(seeds: set[str], edges: list[tuple[str, str]]) -> set[str]:

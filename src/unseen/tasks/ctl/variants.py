@@ -34,9 +34,12 @@ def cyclic(groups: Mapping[str, Sequence[str]], train: Sequence[int], test: Sequ
     With two groups, A trains on 1 (the other group) and tests on 0 (the same group); R the other way round.
     """
     names = list(groups)
-    edges = [{"source": name, "target": names[(place + skip) % len(names)], "split": split}
-             for split, skips in (("train", train), ("test", test)) for place, name in enumerate(names)
-             for skip in skips]
+    edges = [
+        {"source": name, "target": names[(place + skip) % len(names)], "split": split}
+        for split, skips in (("train", train), ("test", test))
+        for place, name in enumerate(names)
+        for skip in skips
+    ]
     return {"groups": dict(groups), "edges": edges}
 
 
@@ -44,8 +47,10 @@ def stage_groups(functions: int, bridge: int, paths: int, stages: int) -> dict[s
     """The sizes of S's groups: the bridge first, then paths and stages; a remainder is spread by one."""
     names = [f"{path}{stage}" for path in letters(paths) for stage in range(1, stages + 1)]
     if functions - bridge < len(names):
-        raise UsageError(f"{functions} functions, {bridge} of them in the bridge, leave {functions - bridge} for "
-                         f"{len(names)} groups; every group needs one")
+        raise UsageError(
+            f"{functions} functions, {bridge} of them in the bridge, leave {functions - bridge} for "
+            f"{len(names)} groups; every group needs one"
+        )
     sizes = dict(zip(names, parts(functions - bridge, len(names)), strict=True))
     return ({BRIDGE: bridge} if bridge else {}) | sizes
 
@@ -59,8 +64,11 @@ def staged(
     entered from, so it is a node of its own for each path. Blocks follow each other freely.
     """
     names, last = letters(paths), bridge_stage == stages
-    nodes = [{"name": f"{path}{stage}", "group": f"{path}{stage}", "start": stage == 1, "end": stage == stages}
-             for path in names for stage in range(1, stages + 1)]
+    nodes = [
+        {"name": f"{path}{stage}", "group": f"{path}{stage}", "start": stage == 1, "end": stage == stages}
+        for path in names
+        for stage in range(1, stages + 1)
+    ]
     edges: list[dict[str, Any]] = []
 
     def connect(source: str, target: str, split: str, symbols: dict[str, list[int]] | None = None) -> None:
@@ -95,8 +103,10 @@ def read_symbol_sets(given: Any, bridge: Sequence[str], paths: int, bridge_stage
         names = path, f"{path}{bridge_stage - 1}"
         own = next((given[name] for name in names if name in given), None) if isinstance(given, Mapping) else None
         if not isinstance(own, Mapping) or set(own) != set(bridge):
-            raise UsageError(f"a world with a bridge {BRIDGE} needs symbol_sets (path → function → symbols) or a "
-                             f"graph; expected path '{path}' with the functions {', '.join(bridge)}")
+            raise UsageError(
+                f"a world with a bridge {BRIDGE} needs symbol_sets (path → function → symbols) or a "
+                f"graph; expected path '{path}' with the functions {', '.join(bridge)}"
+            )
         sets[path] = dict(own)
     return sets
 

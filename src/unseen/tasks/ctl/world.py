@@ -58,9 +58,12 @@ class World(Plain):
         names = world.get("symbols")
         if isinstance(names, Sequence) and isinstance(world.get("functions"), Mapping):
             index = {str(name): place for place, name in enumerate(names)}
-            world["functions"] = {name: [index.get(s, s) if isinstance(s, str) else s for s in table]
-                                  if isinstance(table, Sequence) else table
-                                  for name, table in world["functions"].items()}
+            world["functions"] = {
+                name: [index.get(s, s) if isinstance(s, str) else s for s in table]
+                if isinstance(table, Sequence)
+                else table
+                for name, table in world["functions"].items()
+            }
         return world
 
     @field_validator("graph")
@@ -87,11 +90,15 @@ class World(Plain):
         for edge in self.graph.edges:
             for function, allowed in (edge.symbols or {}).items():
                 if function not in self.groups[self.graph.node(edge.target).group]:
-                    raise ValueError(f"the edge {edge.source} → {edge.target} restricts '{function}', "
-                                     f"which is no function of {edge.target}")
+                    raise ValueError(
+                        f"the edge {edge.source} → {edge.target} restricts '{function}', "
+                        f"which is no function of {edge.target}"
+                    )
                 if not all(0 <= symbol < n for symbol in allowed):
-                    raise ValueError(f"the edge {edge.source} → {edge.target} allows '{function}' at "
-                                     f"{list(allowed)}; symbols are 0 … {n - 1}")
+                    raise ValueError(
+                        f"the edge {edge.source} → {edge.target} allows '{function}' at "
+                        f"{list(allowed)}; symbols are 0 … {n - 1}"
+                    )
         return self
 
     @property
@@ -177,9 +184,15 @@ def _numbered(given: Mapping[str, Any]) -> Mapping[str, Any]:
         found["symbol_sets"] = number(given["symbol_sets"])
     graph = given.get("graph")
     if isinstance(graph, Mapping) and isinstance(graph.get("edges"), list):
-        found["graph"] = {**graph, "edges": [
-            {**edge, "symbols": number(edge["symbols"])} if isinstance(edge, Mapping) and "symbols" in edge else edge
-            for edge in graph["edges"]]}
+        found["graph"] = {
+            **graph,
+            "edges": [
+                {**edge, "symbols": number(edge["symbols"])}
+                if isinstance(edge, Mapping) and "symbols" in edge
+                else edge
+                for edge in graph["edges"]
+            ],
+        }
     return found
 
 
@@ -220,8 +233,10 @@ def share_out(groups: Mapping[str, int | Sequence[str]], functions: int) -> dict
     wanted = sum(members if isinstance(members, int) else len(members) for members in groups.values())
     if wanted != functions:
         raise UsageError(f"the groups have {wanted} functions, the task {functions}; set functions = {wanted}")
-    return {group: tuple(next(free) for _ in range(members)) if isinstance(members, int) else tuple(members)
-            for group, members in groups.items()}
+    return {
+        group: tuple(next(free) for _ in range(members)) if isinstance(members, int) else tuple(members)
+        for group, members in groups.items()
+    }
 
 
 def parts(total: int, count: int) -> list[int]:

@@ -13,6 +13,15 @@ from unseen.tasks.gcog.systematic_operators import SystematicOperators
 from unseen.tasks.gcog.systematic_trees import SystematicTrees
 
 __all__ = [
-    "Distractor", "Productive", "Schema", "SystematicOperators", "SystematicTrees", "contact_sheet", "decode",
-    "read_sentence", "render", "solve", "write_sentence",
+    "Distractor",
+    "Productive",
+    "Schema",
+    "SystematicOperators",
+    "SystematicTrees",
+    "contact_sheet",
+    "decode",
+    "read_sentence",
+    "render",
+    "solve",
+    "write_sentence",
 ]

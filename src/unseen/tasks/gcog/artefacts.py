@@ -23,21 +23,55 @@ def task_artefacts(plans: Sequence[Plan], read: Read, released: bool, pool: int 
     schema, shares = plans[0].schema, leaf_shares(plans)
     products = [shares[name] for name in ("ProductEven", "ProductOdd") if name in shares]
     found = [
-        Artefact("ambiguity", "share of questions with an operator that several objects fit, on the path or not",
-                 partial(ambiguous_share, schema, read), 0.0, 0.0, released and any(plan.depth > 1 for plan in plans)),
-        Artefact("products", "how much more often ProductEven answers True than ProductOdd",
-                 product_imbalance, 0.0, 0.0 if pool is None else pool_error(products, pool), released),
-        Artefact("no distractors", "share of grids without a distractor", no_distractors, 0.0, 0.0,
-                 released or any(plan.distractors[0] == 0 for plan in plans)),
+        Artefact(
+            "ambiguity",
+            "share of questions with an operator that several objects fit, on the path or not",
+            partial(ambiguous_share, schema, read),
+            0.0,
+            0.0,
+            released and any(plan.depth > 1 for plan in plans),
+        ),
+        Artefact(
+            "products",
+            "how much more often ProductEven answers True than ProductOdd",
+            product_imbalance,
+            0.0,
+            0.0 if pool is None else pool_error(products, pool),
+            released,
+        ),
+        Artefact(
+            "no distractors",
+            "share of grids without a distractor",
+            no_distractors,
+            0.0,
+            0.0,
+            released or any(plan.distractors[0] == 0 for plan in plans),
+        ),
     ]
     if schema != Schema() or any(plan.depth > 7 or plan.distractors[1] > 45 or plan.two for plan in plans):
-        found.append(Artefact("redraws", "share of questions drawn again for want of room, which makes some operators "
-                              "rarer", redrawn, 0.0, 0.01, True))
+        found.append(
+            Artefact(
+                "redraws",
+                "share of questions drawn again for want of room, which makes some operators rarer",
+                redrawn,
+                0.0,
+                0.01,
+                True,
+            )
+        )
     # Where values are few or booleans are not balanced, a question tells something about its answer anyway.
     if pool is not None or (schema == Schema() and not released):
-        found.append(Artefact("pool", "how much more often than by guessing one is right who answers like most other "
-                              "examples with the same question", partial(by_heart, schema, read), 0.0, 0.05,
-                              pool is not None))
+        found.append(
+            Artefact(
+                "pool",
+                "how much more often than by guessing one is right who answers like most other "
+                "examples with the same question",
+                partial(by_heart, schema, read),
+                0.0,
+                0.05,
+                pool is not None,
+            )
+        )
     return found
 
 
@@ -69,8 +103,9 @@ def ambiguous_share(schema: Schema, read: Read, examples: Examples) -> float:
 def product_imbalance(examples: Examples) -> float:
     """How much more often ProductEven answers True than ProductOdd does, where a path ends at one of them."""
     true, operator = examples.targets == 0, examples.factors["operator"]
-    shares = [true[operator == name].mean() if (operator == name).any() else 0.5
-              for name in ("ProductEven", "ProductOdd")]
+    shares = [
+        true[operator == name].mean() if (operator == name).any() else 0.5 for name in ("ProductEven", "ProductOdd")
+    ]
     return float(shares[0] - shares[1])
 
 

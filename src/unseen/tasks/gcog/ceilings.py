@@ -122,8 +122,11 @@ def _best_guess(schema: Schema, leaves: tuple[int, ...]) -> float | None:
 
 def _keyed(schema: Schema, gets: Sequence[int], feature: int) -> int:
     """How many values of a feature are named by Get operators."""
-    return sum(many for about, many in enumerate(gets)
-               if schema.operators[f"Get{schema.features[about][0].capitalize()}"].key == feature)
+    return sum(
+        many
+        for about, many in enumerate(gets)
+        if schema.operators[f"Get{schema.features[about][0].capitalize()}"].key == feature
+    )
 
 
 def within_pool(share: float, pool: int) -> float:
@@ -154,8 +157,9 @@ def generic_ceilings(plans: Sequence[Plan], released: bool, pool: int | None = N
             boolean, weight = operators[name].boolean, share / len(plans)
             found["majority"] += weight * _often_true(name, released) if boolean else 0
             found["single-feature"] += weight * _guess_boolean(plan, name, released) if boolean else 0
-            found["bag-of-tokens"] += weight * (_guess_boolean(plan, name, released) if boolean
-                                                else _guess_value(plan, name))
+            found["bag-of-tokens"] += weight * (
+                _guess_boolean(plan, name, released) if boolean else _guess_value(plan, name)
+            )
     if pool is not None:
         return {"majority": within_pool(found["majority"], pool), "single-feature": 1.0, "bag-of-tokens": 1.0}
     return found

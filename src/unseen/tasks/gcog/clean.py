@@ -22,8 +22,13 @@ def generate_clean(plan: Plan, count: int, dealt: Ints | None, draws: Draws) -> 
     """
     truth = draws.bernoulli(0.5, (plan.operators_in_tree, count))
     distractors = draw_counts(plan, count, draws)
-    return until_settled(plan, count, lambda columns: _attempt(
-        plan, truth[:, columns], distractors[columns], None if dealt is None else dealt[columns], draws))
+    return until_settled(
+        plan,
+        count,
+        lambda columns: _attempt(
+            plan, truth[:, columns], distractors[columns], None if dealt is None else dealt[columns], draws
+        ),
+    )
 
 
 def draw_counts(plan: Plan, count: int, draws: Draws) -> Ints:
@@ -32,9 +37,7 @@ def draw_counts(plan: Plan, count: int, draws: Draws) -> Ints:
     return low + draws.integers(high - low + 1, count)
 
 
-def _attempt(
-    plan: Plan, truth: Bools, distractors: Ints, dealt: Ints | None, draws: Draws
-) -> tuple[Records, Bools]:
+def _attempt(plan: Plan, truth: Bools, distractors: Ints, dealt: Ints | None, draws: Draws) -> tuple[Records, Bools]:
     leaf = _walk(truth)
 
     def make(columns: Ints) -> Draft:
@@ -86,7 +89,8 @@ def settle(known: Places, draft: Draft, draws: Draws) -> tuple[Ints, Ints, Bools
             break
         again = np.zeros((len(wrong), known.schema.cells), np.bool_)
         cells[..., wrong], failed[wrong] = known.settle(
-            draft.take(wrong), classes[:, wrong], number[:, wrong], again, draws)
+            draft.take(wrong), classes[:, wrong], number[:, wrong], again, draws
+        )
         taken[wrong] = again
     return cells, number, taken, failed
 

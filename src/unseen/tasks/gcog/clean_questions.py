@@ -84,8 +84,13 @@ def ask_clean(plan: Plan, questions: Questions, draws: Draws) -> Records:
     extra = draft.extra(plan)
     there = np.arange(extra.max())[:, None] < extra
     first, second = (np.moveaxis(each, 0, -1) for each in (questions.first, questions.second))
-    objects = Objects(first, second, _distractors(plan, draft, first, second, there, draws), there,
-                      questions.named.transpose(1, 2, 3, 0))
+    objects = Objects(
+        first,
+        second,
+        _distractors(plan, draft, first, second, there, draws),
+        there,
+        questions.named.transpose(1, 2, 3, 0),
+    )
     cells = questions.cells.transpose(1, 2, 0).astype(np.int64)
     taken, columns = np.zeros((count, schema.cells), np.bool_), np.arange(count)
     for part in range(cells.shape[1]):
@@ -110,4 +115,5 @@ def _distractors(plan: Plan, draft: Draft, first: Codes, second: Codes, there: B
             box[column, numbers[feature][node, column]] = True
     number = draw_distinct(np.full(count, taken.shape[1]), there, taken, draws)
     return np.stack([number // stride % size for stride, size in zip(strides, sizes, strict=True)]).astype(
-        np.uint8) + np.uint8(1)
+        np.uint8
+    ) + np.uint8(1)

@@ -33,8 +33,10 @@ class Coding:
 
 
 def _integer_fields(schema: Schema, two: bool) -> list[Field]:
-    return [Field("rule", "real", rule_width(schema), "rule"),
-            Field("stimulus", "real", len(schema.features) + 1, "stimulus")]
+    return [
+        Field("rule", "real", rule_width(schema), "rule"),
+        Field("stimulus", "real", len(schema.features) + 1, "stimulus"),
+    ]
 
 
 def _write_integer(schema: Schema, two: bool, tokens: Tokens) -> dict[str, Array]:
@@ -59,8 +61,10 @@ def _widths(schema: Schema) -> list[int]:
 
 
 def _onehot_fields(schema: Schema, two: bool) -> list[Field]:
-    return [Field("rule", "real", sum(_widths(schema)), "rule"),
-            Field("stimulus", "real", sum(schema.sizes) + 1, "stimulus")]
+    return [
+        Field("rule", "real", sum(_widths(schema)), "rule"),
+        Field("stimulus", "real", sum(schema.sizes) + 1, "stimulus"),
+    ]
 
 
 def _hot(codes: Array, size: int) -> NDArray[np.float32]:
@@ -74,8 +78,10 @@ def _cold(rows: Array) -> Array:
 
 
 def _write_onehot(schema: Schema, two: bool, tokens: Tokens) -> dict[str, Array]:
-    columns = [tokens.rule[:, :, i, None].astype(np.float32) if width == 1 else _hot(tokens.rule[:, :, i], width)
-               for i, width in enumerate(_widths(schema))]
+    columns = [
+        tokens.rule[:, :, i, None].astype(np.float32) if width == 1 else _hot(tokens.rule[:, :, i], width)
+        for i, width in enumerate(_widths(schema))
+    ]
     count, cells, features = tokens.grid.shape
     stimulus = np.zeros((count, cells + 1, sum(schema.sizes) + 1), np.float32)
     start = 0
@@ -100,8 +106,11 @@ def _read_onehot(schema: Schema, inputs: Inputs) -> Tokens:
 def _named_fields(schema: Schema, two: bool) -> list[tuple[str, int, int]]:
     """Name, dimension of the rule token and number of values of each named feature."""
     features = len(schema.features)
-    return [(f"rule_{name}{'_2' if number else ''}", 1 + number * (features + 1) + i, len(values) + 1)
-            for number in range(1 + two) for i, (name, values) in enumerate(schema.features)]
+    return [
+        (f"rule_{name}{'_2' if number else ''}", 1 + number * (features + 1) + i, len(values) + 1)
+        for number in range(1 + two)
+        for i, (name, values) in enumerate(schema.features)
+    ]
 
 
 def _embedding_fields(schema: Schema, two: bool) -> list[Field]:
@@ -109,8 +118,9 @@ def _embedding_fields(schema: Schema, two: bool) -> list[Field]:
     found += [Field(name, "category", size, "rule") for name, _, size in _named_fields(schema, two)]
     if schema.numbers:
         found.append(Field("rule_number", "real", 1, "rule"))
-    return found + [Field(f"stimulus_{name}", "category", len(values) + 2, "stimulus")
-                    for name, values in reversed(schema.features)]
+    return found + [
+        Field(f"stimulus_{name}", "category", len(values) + 2, "stimulus") for name, values in reversed(schema.features)
+    ]
 
 
 def _write_embedding(schema: Schema, two: bool, tokens: Tokens) -> dict[str, Array]:
@@ -118,7 +128,8 @@ def _write_embedding(schema: Schema, two: bool, tokens: Tokens) -> dict[str, Arr
     rule, end = tokens.rule, end_column(len(schema.features))
     count, cells, features = tokens.grid.shape
     inputs: dict[str, Array] = {
-        "rule_operator": (rule[:, :, 0] + (schema.highest_code + 1) * rule[:, :, end]).astype(np.uint8)}
+        "rule_operator": (rule[:, :, 0] + (schema.highest_code + 1) * rule[:, :, end]).astype(np.uint8)
+    }
     for name, column, _ in _named_fields(schema, two):
         inputs[name] = rule[:, :, column].astype(np.uint8)
     if schema.numbers:

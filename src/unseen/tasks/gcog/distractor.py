@@ -19,7 +19,8 @@ class Distractor(Gcog):
 
     name: Literal["gcog/distractor"] = "gcog/distractor"
     ood_distractors: tuple[Count, ...] = Option(
-        (10, 20, 30, 40), description="how many there are in the tests; those count that are more than in training")
+        (10, 20, 30, 40), description="how many there are in the tests; those count that are more than in training"
+    )
 
     def _settings(self) -> Sequence[Setting]:
         low, high = self._distractors

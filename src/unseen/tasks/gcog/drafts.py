@@ -81,5 +81,7 @@ def until_settled(plan: Plan, count: int, attempt: Callable[[Ints], tuple[AnyRow
 
 
 def _hopeless(plan: Plan) -> UsageError:
-    return UsageError(f"gcog: a question of depth {plan.depth} with {plan.distractors[1]} distractors found no room in "
-                      f"{_REDRAWS} tries; take fewer distractors, a larger grid or more values per feature")
+    return UsageError(
+        f"gcog: a question of depth {plan.depth} with {plan.distractors[1]} distractors found no room in "
+        f"{_REDRAWS} tries; take fewer distractors, a larger grid or more values per feature"
+    )

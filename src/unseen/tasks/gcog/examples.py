@@ -58,8 +58,9 @@ def _encode(plans: Sequence[Plan], preset: PresetName, parts: Iterable[tuple[Pla
 def _factors(schema: Schema, records: Records, depth: int, deepest: int) -> dict[str, Array]:
     """What makes each example what it is. Operators and turns are padded for the deepest questions of the block."""
     every = np.arange(len(records))
-    names = np.array([schema.by_code[code].name if code in schema.by_code else ""
-                      for code in range(max(schema.by_code) + 1)])
+    names = np.array(
+        [schema.by_code[code].name if code in schema.by_code else "" for code in range(max(schema.by_code) + 1)]
+    )
     operators = np.zeros((len(records), operator_count(deepest)), np.uint8)
     operators[:, : operator_count(depth)] = records.operator
     path = np.full((len(records), (deepest - 1) // 2), -1, np.int8)

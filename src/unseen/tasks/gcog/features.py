@@ -38,8 +38,13 @@ class Draft:
 
     def take(self, columns: Ints) -> Draft:
         """Some of the questions."""
-        return Draft(self.operator[:, columns], self.two[:, columns], self.present[..., columns],
-                     self.truth[:, columns], self.distractors[columns])
+        return Draft(
+            self.operator[:, columns],
+            self.two[:, columns],
+            self.present[..., columns],
+            self.truth[:, columns],
+            self.distractors[columns],
+        )
 
     def extra(self, plan: Plan) -> Ints:
         """How many distractors there are in all, (B,)."""

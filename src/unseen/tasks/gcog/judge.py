@@ -110,8 +110,11 @@ class _Reader:
             self.wrong("the operator", _shown(data), "expected an object with op and objects")
             return None
         if data["op"] not in self.schema.operators:
-            self.wrong("the operator", _shown(data["op"]),
-                       f"there is none of that name. {nearest(data['op'], self.schema.operators)}")
+            self.wrong(
+                "the operator",
+                _shown(data["op"]),
+                f"there is none of that name. {nearest(data['op'], self.schema.operators)}",
+            )
             return None
         operator, count, number = self.schema.operators[data["op"]], len(data["objects"]), data.get("number")
         if count not in operator.objects:
@@ -120,8 +123,11 @@ class _Reader:
             return None
         numbered = operator.kind == "equal"
         if numbered != (type(number) is int):
-            self.wrong(f"the number of {operator.name}", _shown(number),
-                       "it compares with a whole number" if numbered else "it has none")
+            self.wrong(
+                f"the number of {operator.name}",
+                _shown(number),
+                "it compares with a whole number" if numbered else "it has none",
+            )
             return None
         objects = [self._named(operator.name, operator.named, given) for given in data["objects"]]
         if any(named is None for named in objects):
@@ -167,14 +173,20 @@ class _Reader:
         values = []
         for feature, known in self.schema.features:
             if not (isinstance(data.get(feature), str) and data[feature] in known):
-                self.wrong(f"the {feature} of an object on the grid", _shown(data.get(feature)),
-                           self._unknown(data.get(feature), known))
+                self.wrong(
+                    f"the {feature} of an object on the grid",
+                    _shown(data.get(feature)),
+                    self._unknown(data.get(feature), known),
+                )
                 return None
             values.append(data[feature])
         for axis, size in (("x", self.schema.columns), ("y", self.schema.rows)):
             if type(data.get(axis)) is not int or not 0 <= data[axis] < size:
-                self.wrong(f"{axis} of the {' '.join(reversed(values))}", _shown(data.get(axis)),
-                           f"it must be a whole number from 0 to {size - 1}")
+                self.wrong(
+                    f"{axis} of the {' '.join(reversed(values))}",
+                    _shown(data.get(axis)),
+                    f"it must be a whole number from 0 to {size - 1}",
+                )
                 return None
         return Thing(tuple(values), data["x"], data["y"])
 

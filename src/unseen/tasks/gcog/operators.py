@@ -54,21 +54,31 @@ def operator_table(features: Sequence[str]) -> dict[str, Operator]:
     """
     whole = tuple(range(len(features)))
     one, two, either = (1,), (2,), (1, 2)
-    rows = [Operator("Exist", 1, "exist", "boolean", one, whole),
-            Operator("GetLocation", 2, "location", "location", one, whole)]
-    rows += [Operator(name, code, "parity", "boolean", either, whole)
-             for name, code in (("SumEven", 5), ("ProductEven", 6), ("ProductOdd", 7), ("SumOdd", 8))]
-    rows += [Operator(name, code, "combine", "boolean", two, whole)
-             for name, code in (("ExistAnd", 10), ("ExistOr", 11), ("ExistXor", 12))]
-    rows += [Operator(name, code, "equal", "boolean", either, whole)
-             for name, code in (("AddEqual", 19), ("SubtractEqual", 20), ("MultiplyEqual", 21))]
+    rows = [
+        Operator("Exist", 1, "exist", "boolean", one, whole),
+        Operator("GetLocation", 2, "location", "location", one, whole),
+    ]
+    rows += [
+        Operator(name, code, "parity", "boolean", either, whole)
+        for name, code in (("SumEven", 5), ("ProductEven", 6), ("ProductOdd", 7), ("SumOdd", 8))
+    ]
+    rows += [
+        Operator(name, code, "combine", "boolean", two, whole)
+        for name, code in (("ExistAnd", 10), ("ExistOr", 11), ("ExistXor", 12))
+    ]
+    rows += [
+        Operator(name, code, "equal", "boolean", either, whole)
+        for name, code in (("AddEqual", 19), ("SubtractEqual", 20), ("MultiplyEqual", 21))
+    ]
     for about, feature in enumerate(features):
         key, word = (1 if about == 0 else 0), feature.capitalize()
         get, is_, same, not_same = _codes(about)
-        rows += [Operator(f"Get{word}", get, "get", feature, one, (key,), key, about),
-                 Operator(f"Is{word}", is_, "is", "boolean", one, tuple(sorted((key, about))), key, about),
-                 Operator(f"Same{word}", same, "same", "boolean", two, (key,), key, about),
-                 Operator(f"NotSame{word}", not_same, "same", "boolean", two, (key,), key, about)]
+        rows += [
+            Operator(f"Get{word}", get, "get", feature, one, (key,), key, about),
+            Operator(f"Is{word}", is_, "is", "boolean", one, tuple(sorted((key, about))), key, about),
+            Operator(f"Same{word}", same, "same", "boolean", two, (key,), key, about),
+            Operator(f"NotSame{word}", not_same, "same", "boolean", two, (key,), key, about),
+        ]
     return {row.name: row for row in sorted(rows, key=lambda row: row.code)}
 
 

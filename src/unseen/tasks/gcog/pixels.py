@@ -37,7 +37,8 @@ def render(schema: Schema, grid: Codes, cell: int = CELL) -> Image:
     cells = np.zeros((*grid.shape[:-1], cell, cell, 3), np.uint8)
     margin = (cell - scale * CELL) // 2
     cells[..., margin : margin + scale * CELL, margin : margin + scale * CELL, :] = (
-        ink[..., None] * colors[..., None, None, :])
+        ink[..., None] * colors[..., None, None, :]
+    )
     placed = cells.reshape(*grid.shape[:-2], schema.columns, schema.rows, cell, cell, 3)
     # From x, y, row in the cell, column in the cell to y, row, x, column.
     ordered = np.moveaxis(placed, (-5, -4, -3, -2), (-3, -5, -4, -2))
@@ -49,8 +50,10 @@ def decode(schema: Schema, image: Image) -> Codes:
     height, width = image.shape[-3:-1]
     cell = height // schema.rows
     if cell < CELL or (height, width) != (schema.rows * cell, schema.columns * cell):
-        raise UsageError(f"a picture of {schema.columns} × {schema.rows} cells has cells of at least {CELL} pixels; "
-                         f"got {width} × {height} pixels")
+        raise UsageError(
+            f"a picture of {schema.columns} × {schema.rows} cells has cells of at least {CELL} pixels; "
+            f"got {width} × {height} pixels"
+        )
     scale = cell // CELL
     sampled = (cell - scale * CELL) // 2 + np.arange(CELL) * scale
     parts = image.reshape(*image.shape[:-3], schema.rows, cell, schema.columns, cell, 3)

@@ -54,9 +54,7 @@ class Places:
             classes[here] = np.where(draft.truth[here], known.of[place], classes[here])
         return classes, number
 
-    def settle(
-        self, draft: Draft, classes: Ints, number: Ints, taken: Bools, draws: Draws
-    ) -> tuple[Ints, Bools]:
+    def settle(self, draft: Draft, classes: Ints, number: Ints, taken: Bools, draws: Draws) -> tuple[Ints, Bools]:
         """Cells (K, 1 or 2, B) for the present objects, uniform over the free places of their class; who failed, (B,).
 
         `taken` (B, cells) is marked.

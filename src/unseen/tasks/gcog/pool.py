@@ -21,8 +21,10 @@ _BLOCK = 1024
 
 Draw = Callable[[Plan, int, Draws], Rows]
 Ask = Callable[[Plan, Any, Draws], Records]
-_GENERATORS: dict[PresetName, tuple[Draw, Ask]] = {"clean": (draw_clean, ask_clean),
-                                                   "released": (draw_released, ask_released)}
+_GENERATORS: dict[PresetName, tuple[Draw, Ask]] = {
+    "clean": (draw_clean, ask_clean),
+    "released": (draw_released, ask_released),
+}
 
 
 @dataclass(frozen=True)

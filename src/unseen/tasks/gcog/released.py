@@ -101,6 +101,7 @@ def _task_objects(plan: Plan, operator: Ints, draws: Draws) -> tuple[Ints, Ints]
             objects[0, 0, here] = np.array(numbers)[(pick[here] * len(numbers)).astype(np.int64)]
         cells[0, 0] = draws.integers(schema.cells, count)
         return objects, cells
+
     def distinct(size: int) -> Ints:
         every = np.ones((nodes, count), np.bool_)
         return draw_distinct(np.full(count, size), every, np.zeros((count, size), np.bool_), draws)
@@ -169,8 +170,13 @@ def _truth(plan: Plan, operator: Ints, two: Bools, objects: Ints, board: Board, 
     x, y = plan.schema.place(cells)
     total = (x + y)[:, 0] + (x + y)[:, 1] * both
     product = (x * y)[:, 0] * np.where(both, (x * y)[:, 1], 1)
-    holds = {"Exist": cells[:, 0] >= 0, "SumEven": total % 2 == 0, "SumOdd": total % 2 == 1,
-             "ProductEven": product % 2 == 0, "ProductOdd": product % 2 == 1}
+    holds = {
+        "Exist": cells[:, 0] >= 0,
+        "SumEven": total % 2 == 0,
+        "SumOdd": total % 2 == 1,
+        "ProductEven": product % 2 == 0,
+        "ProductOdd": product % 2 == 1,
+    }
     truth, asked = np.zeros(len(node), np.bool_), operator[node, columns]
     for name, value in holds.items():
         truth |= value & (asked == plan.schema.operators[name].code)

@@ -13,13 +13,28 @@ from unseen.tasks.gcog.operators import CONDITIONAL, STANDARD, Operator, operato
 
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
 COLORS = {
-    "red": (230, 25, 75), "green": (60, 180, 75), "blue": (0, 130, 200), "yellow": (255, 225, 25),
-    "purple": (145, 30, 180), "orange": (245, 130, 48), "white": (255, 255, 255), "pink": (250, 190, 190),
-    "cyan": (70, 240, 240), "brown": (170, 110, 40),
+    "red": (230, 25, 75),
+    "green": (60, 180, 75),
+    "blue": (0, 130, 200),
+    "yellow": (255, 225, 25),
+    "purple": (145, 30, 180),
+    "orange": (245, 130, 48),
+    "white": (255, 255, 255),
+    "pink": (250, 190, 190),
+    "cyan": (70, 240, 240),
+    "brown": (170, 110, 40),
     # Named in the release for extensions; the values of those it does not give are ours.
-    "magenta": (240, 50, 230), "lime": (210, 245, 60), "teal": (0, 128, 128), "lavender": (220, 190, 255),
-    "beige": (255, 250, 200), "maroon": (128, 0, 0), "mint": (170, 255, 195), "olive": (128, 128, 0),
-    "coral": (255, 127, 80), "navy": (0, 0, 128), "grey": (128, 128, 128),
+    "magenta": (240, 50, 230),
+    "lime": (210, 245, 60),
+    "teal": (0, 128, 128),
+    "lavender": (220, 190, 255),
+    "beige": (255, 250, 200),
+    "maroon": (128, 0, 0),
+    "mint": (170, 255, 195),
+    "olive": (128, 128, 0),
+    "coral": (255, 127, 80),
+    "navy": (0, 0, 128),
+    "grey": (128, 128, 128),
 }
 """Red, green and blue of each colour; the first ten are the paper's, in its order."""
 
@@ -117,8 +132,9 @@ class Schema:
     @cached_property
     def answer_kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
         """The kind of each answer: `boolean`, `location` or the name of a feature."""
-        return np.array(["boolean"] * 2 + ["location"] * self.cells
-                        + [name for name, values in self.features for _ in values])
+        return np.array(
+            ["boolean"] * 2 + ["location"] * self.cells + [name for name, values in self.features for _ in values]
+        )
 
     def answer_name(self, index: int) -> str:
         """An answer in words.

@@ -1,8 +1,8 @@
 """Questions in words: as the release writes them, in fluent English, and in prefix form; and back to the tree.
 
-    released   [ if current red a exist , then color of current b , else loc of current blue c ]
-    english    If there is a red a, then name the color of the b, otherwise say where the blue c is.
-    prefix     (if (Exist red a) (GetColor b) (GetLocation blue c))
+released   [ if current red a exist , then color of current b , else loc of current blue c ]
+english    If there is a red a, then name the color of the b, otherwise say where the blue c is.
+prefix     (if (Exist red a) (GetColor b) (GetLocation blue c))
 """
 
 from __future__ import annotations
@@ -46,11 +46,17 @@ _RELEASED_OBJECTS = {"Sum": ("{0}", "{0} + {1}"), "Product": ("{0}", "{0} * {1}"
 def _released_clause(operator: Operator, objects: int) -> str:
     add, multiply = _RELEASED_OBJECTS["Sum"][objects - 1], _RELEASED_OBJECTS["Product"][objects - 1]
     fixed = {
-        "Exist": "{0} exist", "GetLocation": "loc of {0}",
-        "SumEven": f"{add} sum is even", "SumOdd": f"{add} sum is odd",
-        "ProductEven": f"{multiply} product is even", "ProductOdd": f"{multiply} product is odd",
-        "ExistAnd": "{0} and {1} exist", "ExistOr": "{0} or {1} exist", "ExistXor": "{0} xor {1} exist",
-        "AddEqual": f"{add} sum is {{n}}", "SubtractEqual": f"{add} negative sum is {{n}}",
+        "Exist": "{0} exist",
+        "GetLocation": "loc of {0}",
+        "SumEven": f"{add} sum is even",
+        "SumOdd": f"{add} sum is odd",
+        "ProductEven": f"{multiply} product is even",
+        "ProductOdd": f"{multiply} product is odd",
+        "ExistAnd": "{0} and {1} exist",
+        "ExistOr": "{0} or {1} exist",
+        "ExistXor": "{0} xor {1} exist",
+        "AddEqual": f"{add} sum is {{n}}",
+        "SubtractEqual": f"{add} negative sum is {{n}}",
         "MultiplyEqual": f"{multiply} product is {{n}}",
     }
     by_kind = {"get": "{f} of {0}", "is": "{f} of {0} is {v}", "same": "{0} and {1} same {f}"}
@@ -62,18 +68,24 @@ def _released_clause(operator: Operator, objects: int) -> str:
 def _english_clause(operator: Operator, objects: int) -> str:
     of = "of the {0}" if objects == 1 else "of the {0} and the {1}"
     fixed = {
-        "Exist": "there is {a0}", "GetLocation": "say where the {0} is",
-        "SumEven": f"the sum of the coordinates {of} is even", "SumOdd": f"the sum of the coordinates {of} is odd",
+        "Exist": "there is {a0}",
+        "GetLocation": "say where the {0} is",
+        "SumEven": f"the sum of the coordinates {of} is even",
+        "SumOdd": f"the sum of the coordinates {of} is odd",
         "ProductEven": f"the product of the coordinates {of} is even",
         "ProductOdd": f"the product of the coordinates {of} is odd",
-        "ExistAnd": "there are both {a0} and {a1}", "ExistOr": "there is {a0} or {a1}",
+        "ExistAnd": "there are both {a0} and {a1}",
+        "ExistOr": "there is {a0} or {a1}",
         "ExistXor": "there is either {a0} or {a1} but not both",
         "AddEqual": f"the sum of the coordinates {of} is {{n}}",
         "SubtractEqual": f"minus the sum of the coordinates {of} is {{n}}",
         "MultiplyEqual": f"the product of the coordinates {of} is {{n}}",
     }
-    by_kind = {"get": "name the {f} of the {0}", "is": "the {f} of the {0} is {v}",
-               "same": "the {0} and the {1} have the same {f}"}
+    by_kind = {
+        "get": "name the {f} of the {0}",
+        "is": "the {f} of the {0} is {v}",
+        "same": "the {0} and the {1} have the same {f}",
+    }
     if operator.name.startswith("NotSame"):
         return "the {0} and the {1} have a different {f}"
     return fixed.get(operator.name) or by_kind[operator.kind]
@@ -84,11 +96,26 @@ def _capital(text: str) -> str:
 
 
 FORMS: dict[str, Form] = {
-    "released": Form("[ if ", " , then ", " , else ", " ]", _released_clause, "current ",
-                     lambda text, single: f"{text} ?" if single else text, lambda text: text.removesuffix(" ?")),
-    "english": Form("if ", ", then ", ", otherwise ", "", _english_clause, "",
-                    lambda text, single: f"{_capital(text)}.",
-                    lambda text: text[:1].lower() + text[1:].removesuffix(".")),
+    "released": Form(
+        "[ if ",
+        " , then ",
+        " , else ",
+        " ]",
+        _released_clause,
+        "current ",
+        lambda text, single: f"{text} ?" if single else text,
+        lambda text: text.removesuffix(" ?"),
+    ),
+    "english": Form(
+        "if ",
+        ", then ",
+        ", otherwise ",
+        "",
+        _english_clause,
+        "",
+        lambda text, single: f"{_capital(text)}.",
+        lambda text: text[:1].lower() + text[1:].removesuffix("."),
+    ),
 }
 _WHETHER = "say whether "
 
@@ -141,8 +168,12 @@ def _write_clause(schema: Schema, ask: Ask, form: Form) -> str:
     about = operator.about
     objects = [_phrase(operator, named, form) for named in ask.objects]
     return form.clauses(operator, len(objects)).format(
-        *objects, **{f"a{i}": _article(phrase) for i, phrase in enumerate(objects)}, n=ask.number,
-        f="" if about is None else schema.features[about][0], v="" if about is None else ask.objects[0][about])
+        *objects,
+        **{f"a{i}": _article(phrase) for i, phrase in enumerate(objects)},
+        n=ask.number,
+        f="" if about is None else schema.features[about][0],
+        v="" if about is None else ask.objects[0][about],
+    )
 
 
 def _phrase(operator: Operator, named: Named, form: Form) -> str:

@@ -37,6 +37,12 @@ def _entry(view: View, question: Sequence[str], number: int, left: int, top: int
         text(left + 20, top + 4, f"depth {depth(view.tree)}, {len(view.things)} objects", 10, colour=GREY),
         *draw_grid(view, left, top + 26, _CELL, badges_of(view)),
         *(text(left, below + _LINE * n, line, 11) for n, line in enumerate(question)),
-        text(left, below + _LINE * len(question) + 4, f"→ {view.schema.answer_name(view.target)}", 13, weight="bold",
-             colour=ACCENT),
+        text(
+            left,
+            below + _LINE * len(question) + 4,
+            f"→ {view.schema.answer_name(view.target)}",
+            13,
+            weight="bold",
+            colour=ACCENT,
+        ),
     ]

@@ -39,18 +39,25 @@ def task_shortcuts(plans: Sequence[Plan], read: Read, released: bool, pool: int 
     found = [
         Shortcut("instruction-blind", _always_true, None if released else true_share(schema, shares)),
         Shortcut("constant per operator", partial(_constants, schema), constant),
-        Shortcut("stimulus-blind", partial(_blind, schema, read),
-                 sum(known) / len(plans) if len(known) == len(plans) and not released else None),
+        Shortcut(
+            "stimulus-blind",
+            partial(_blind, schema, read),
+            sum(known) / len(plans) if len(known) == len(plans) and not released else None,
+        ),
     ]
     if all(plan.depth == 1 for plan in plans) and "Exist" in shares:
         ranges = {(plan.distractors, plan.constant_count) for plan in plans}
-        (distractors, constant_count), = ranges
+        ((distractors, constant_count),) = ranges
         gain = shares["Exist"] * (count_accuracy(distractors, constant_count) - 0.5)
-        found.append(Shortcut("count-only", partial(_count_only, schema, read, distractors[0]),
-                              None if released else chance + gain))
+        found.append(
+            Shortcut(
+                "count-only", partial(_count_only, schema, read, distractors[0]), None if released else chance + gain
+            )
+        )
     if pool is not None:
-        return [each if each.ceiling is None else replace(each, ceiling=within_pool(each.ceiling, pool))
-                for each in found]
+        return [
+            each if each.ceiling is None else replace(each, ceiling=within_pool(each.ceiling, pool)) for each in found
+        ]
     return found
 
 
@@ -60,8 +67,10 @@ def _always_true(examples: Examples) -> Ints:
 
 def _constants(schema: Schema, examples: Examples) -> Ints:
     """The likeliest answer of the operator that the path ends at; odd products are rare where nobody balances them."""
-    answers = {name: {"boolean": 0, "location": 2}.get(operator.answer, schema.value_answer(operator.about or 0, 1))
-               for name, operator in schema.operators.items()} | {"ProductOdd": 1}
+    answers = {
+        name: {"boolean": 0, "location": 2}.get(operator.answer, schema.value_answer(operator.about or 0, 1))
+        for name, operator in schema.operators.items()
+    } | {"ProductOdd": 1}
     return np.array([answers[name] for name in examples.factors["operator"].tolist()])
 
 

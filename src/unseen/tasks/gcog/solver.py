@@ -66,10 +66,15 @@ def _value(schema: Schema, ask: Ask, looked: Sequence[Thing]) -> Answer:
     for thing in looked:
         total += thing.x + thing.y
         product *= thing.x * thing.y
-    numeric = {"SumEven": total % 2 == 0, "SumOdd": total % 2 == 1,
-               "ProductEven": product % 2 == 0, "ProductOdd": product % 2 == 1,
-               "AddEqual": total == ask.number, "SubtractEqual": -total == ask.number,
-               "MultiplyEqual": product == ask.number}
+    numeric = {
+        "SumEven": total % 2 == 0,
+        "SumOdd": total % 2 == 1,
+        "ProductEven": product % 2 == 0,
+        "ProductOdd": product % 2 == 1,
+        "AddEqual": total == ask.number,
+        "SubtractEqual": -total == ask.number,
+        "MultiplyEqual": product == ask.number,
+    }
     if name in numeric:
         return numeric[name]
     if name == "GetLocation":

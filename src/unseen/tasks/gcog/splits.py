@@ -82,5 +82,7 @@ def combinations(sizes: tuple[int, ...], split: SplitName, side: Side) -> set[Co
 
 def instructions(schema: Schema, found: Iterable[Combination]) -> set[Combination]:
     """The pairs of operator and what it names, as codes; 0 for a feature that is not named."""
-    return {(name, tuple(v + 1 if f in schema.operators[name].named else 0 for f, v in enumerate(values)))
-            for name, values in found}
+    return {
+        (name, tuple(v + 1 if f in schema.operators[name].named else 0 for f, v in enumerate(values)))
+        for name, values in found
+    }

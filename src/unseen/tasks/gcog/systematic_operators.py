@@ -27,7 +27,8 @@ class SystematicOperators(Gcog):
 
     name: Literal["gcog/systematic-operators"] = "gcog/systematic-operators"
     split: SplitName | None = Option(
-        None, description="how objects are divided among training and test; None: as the preset says")
+        None, description="how objects are divided among training and test; None: as the preset says"
+    )
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
@@ -57,14 +58,18 @@ class SystematicOperators(Gcog):
         what = f"{both} of them training combinations" if both else "none of them trained"
         train = Condition("train", f"training data: {len(trained)} combinations of operator and object")
         test = Condition("ood/operators", f"{len(tested)} combinations of operator and object, {what}", unseen)
-        return [Setting(train, (self._restricted("train"),)), Setting(IID, (self._restricted("train"),)),
-                Setting(test, (self._restricted("test"),))]
+        return [
+            Setting(train, (self._restricted("train"),)),
+            Setting(IID, (self._restricted("train"),)),
+            Setting(test, (self._restricted("test"),)),
+        ]
 
     def _restricted(self, side: Side) -> Plan:
         hidden = self.preset == "released"  # there the feature that is asked for is divided, too
         objects = objects_of(self._sizes, self._split, side)
-        return self._plan(1, named=tuple((name, allowed_numbers(self.domain, name, each, hidden))
-                                         for name, each in objects.items()))
+        return self._plan(
+            1, named=tuple((name, allowed_numbers(self.domain, name, each, hidden)) for name, each in objects.items())
+        )
 
     def artefacts(self, condition: str) -> Sequence[Artefact]:
         usual = super().artefacts(condition)
@@ -72,7 +77,14 @@ class SystematicOperators(Gcog):
             return usual
         trained, tested = self.combinations("train"), self.combinations("test")
         seen, asked = (instructions(self.domain, found) for found in (trained, tested))
-        leak = Artefact("leak", "share of questions whose operator was trained with what it names "
-                        f"({len(trained & tested)} of {len(tested)} combinations, {len(seen & asked)} of {len(asked)} "
-                        "instructions)", partial(leaked, seen), 0.0, 0.0, self._split == "released")
+        leak = Artefact(
+            "leak",
+            "share of questions whose operator was trained with what it names "
+            f"({len(trained & tested)} of {len(tested)} combinations, {len(seen & asked)} of {len(asked)} "
+            "instructions)",
+            partial(leaked, seen),
+            0.0,
+            0.0,
+            self._split == "released",
+        )
         return [*usual, leak]

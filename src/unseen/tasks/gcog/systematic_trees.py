@@ -35,8 +35,12 @@ class SystematicTrees(Gcog):
             Setting(Condition("train", "training data: single operators, and 80 triples of operators in trees"), train),
             Setting(IID, train),
             Setting(Condition("iid/depth=3", "fresh trees of the 80 training triples"), train[1:]),
-            Setting(Condition("ood/trees", "trees of 80 other triples: roots and leaves change partners", triple),
-                    trees["test"]),
-            Setting(Condition("ood/mixed-leaves", "trees whose two leaves come from different groups", triple),
-                    trees["mixed-leaves"]),
+            Setting(
+                Condition("ood/trees", "trees of 80 other triples: roots and leaves change partners", triple),
+                trees["test"],
+            ),
+            Setting(
+                Condition("ood/mixed-leaves", "trees whose two leaves come from different groups", triple),
+                trees["mixed-leaves"],
+            ),
         ]

@@ -74,34 +74,50 @@ class Gcog(Task):
     alike: ClassVar[bool] = True
 
     preset: PresetName = Option(
-        "clean", description="sound data (questions have one answer, booleans are balanced, distractors are as many "
-                             "as asked for), or what the published code does")
+        "clean",
+        description="sound data (questions have one answer, booleans are balanced, distractors are as many "
+        "as asked for), or what the published code does",
+    )
     coding: CodingName = Option(
-        "integer", description="how tokens are written: codes as numbers, as rows with a one, or as categories; the "
-                               "examples are the same")
+        "integer",
+        description="how tokens are written: codes as numbers, as rows with a one, or as categories; the "
+        "examples are the same",
+    )
     distractors: Range | None = Option(
-        None, description="fewest and most of them in training; None: as the preset says")
+        None, description="fewest and most of them in training; None: as the preset says"
+    )
     operators: tuple[str, ...] = Option(
-        STANDARD, description="the operators in use; there are more than the paper's eight")
+        STANDARD, description="the operators in use; there are more than the paper's eight"
+    )
     two_objects: Share | None = Option(
-        None, description="how often a parity operator of a tree is about two objects; None: as the preset says")
+        None, description="how often a parity operator of a tree is about two objects; None: as the preset says"
+    )
     constant_count: bool = Option(
-        False, description="an absent object is made up for by a distractor, so that counting does not betray it")
+        False, description="an absent object is made up for by a distractor, so that counting does not betray it"
+    )
     features: tuple[Feature, ...] = Option(
-        FEATURES, description="what objects are made of: shape and colour first, then any other features with their "
-                              "values")
+        FEATURES,
+        description="what objects are made of: shape and colour first, then any other features with their values",
+    )
     grid: tuple[int, int] = Option((10, 10), description="columns and rows")
     task_shapes: Annotated[int, Option(ge=2, le=26)] | None = Option(
-        None, description="preset released: questions are about the first so many letters only (10 in the published "
-                          "demonstrations)")
+        None,
+        description="preset released: questions are about the first so many letters only (10 in the published "
+        "demonstrations)",
+    )
     train_size: Annotated[int, Option(ge=1)] | None = Option(
-        None, description="examples of a finite training set; None: endless")
+        None, description="examples of a finite training set; None: endless"
+    )
     pool: Annotated[int, Option(ge=1)] | None = Option(
-        None, description="training asks so many questions again and again, each time with a fresh grid, as "
-                          "published; None: all are fresh")
+        None,
+        description="training asks so many questions again and again, each time with a fresh grid, as "
+        "published; None: all are fresh",
+    )
     ties: Ties | None = Option(
-        None, description="for foreign examples: several objects that fit are an error, or the smallest (x, y) "
-                          "counts; None: as the preset says")
+        None,
+        description="for foreign examples: several objects that fit are an error, or the smallest (x, y) "
+        "counts; None: as the preset says",
+    )
 
     @field_validator("features", mode="before")
     @classmethod
@@ -117,8 +133,13 @@ class Gcog(Task):
         if self.pool is not None and self.train_size is not None:
             raise ValueError("pool, train_size: take a pool of questions or a finite training set, not both")
         if self.preset == "released":
-            fixed = {"operators": STANDARD, "two_objects": None, "constant_count": False, "features": FEATURES,
-                     "grid": (10, 10)}
+            fixed = {
+                "operators": STANDARD,
+                "two_objects": None,
+                "constant_count": False,
+                "features": FEATURES,
+                "grid": (10, 10),
+            }
             changed = [option for option, value in fixed.items() if getattr(self, option) != value]
             if changed:
                 raise ValueError(f"{', '.join(changed)}: the preset released is what it is; use the preset clean")
@@ -153,7 +174,10 @@ class Gcog(Task):
         return PRESETS[self.preset].mixed_distractors if self.distractors is None else self.distractors
 
     def _plan(
-        self, depth: int, distractors: tuple[int, int] | None = None, groups: tuple[Group, ...] | None = None,
+        self,
+        depth: int,
+        distractors: tuple[int, int] | None = None,
+        groups: tuple[Group, ...] | None = None,
         named: tuple[tuple[str, tuple[int, ...]], ...] = (),
     ) -> Plan:
         """Questions of one depth; where nothing else is said, of all operators and with the usual distractors."""
@@ -163,8 +187,10 @@ class Gcog(Task):
         two = PRESETS[self.preset].two_objects if self.two_objects is None else self.two_objects
         shapes = self.task_shapes
         if shapes is not None and operator_count(depth) > shapes * self.domain.sizes[1]:
-            raise ValueError(f"task_shapes = {shapes}: questions of depth {depth} have {operator_count(depth)} "
-                             f"operators, and there are only {shapes * self.domain.sizes[1]} objects to ask about")
+            raise ValueError(
+                f"task_shapes = {shapes}: questions of depth {depth} have {operator_count(depth)} "
+                f"operators, and there are only {shapes * self.domain.sizes[1]} objects to ask about"
+            )
         return Plan(
             schema=self.domain,
             depth=depth,
@@ -173,8 +199,11 @@ class Gcog(Task):
             two_objects=0.0 if released and depth == 1 else two,
             constant_count=self.constant_count,
             named=named,
-            task_objects=None if shapes is None else tuple(
-                number for number in range(int(np.prod(self.domain.sizes))) if number % self.domain.sizes[0] < shapes),
+            task_objects=None
+            if shapes is None
+            else tuple(
+                number for number in range(int(np.prod(self.domain.sizes))) if number % self.domain.sizes[0] < shapes
+            ),
         )
 
     @property
@@ -239,9 +268,15 @@ class Gcog(Task):
 
     def solve(self, examples: Examples) -> Array:
         tokens = self.tokens(examples)
-        return np.array([
-            solve(self.domain, read_tree(self.domain, rule.tolist()), read_things(self.domain, grid), self._ties).answer
-            for rule, grid in zip(tokens.rule, tokens.grid, strict=True)], np.int64)
+        return np.array(
+            [
+                solve(
+                    self.domain, read_tree(self.domain, rule.tolist()), read_things(self.domain, grid), self._ties
+                ).answer
+                for rule, grid in zip(tokens.rule, tokens.grid, strict=True)
+            ],
+            np.int64,
+        )
 
     def view(self, examples: Examples, index: int) -> View:
         """One example as a tree, objects and a path."""
@@ -252,8 +287,10 @@ class Gcog(Task):
 
     def sentences(self, examples: Examples, form: FormName = "english") -> list[str]:
         """The questions in words."""
-        return [write_sentence(self.domain, read_tree(self.domain, rule.tolist()), form)
-                for rule in self.tokens(examples).rule]
+        return [
+            write_sentence(self.domain, read_tree(self.domain, rule.tolist()), form)
+            for rule in self.tokens(examples).rule
+        ]
 
     def pixels(self, examples: Examples, cell: int = CELL) -> Image:
         """The grids as pictures of red, green and blue, (B, height, width, 3), with cells of that many pixels."""
@@ -284,8 +321,9 @@ class Gcog(Task):
 
     def shortcuts(self, condition: str) -> Sequence[Shortcut]:
         self.condition(condition)
-        return task_shortcuts(self.settings[condition].plans, self.tokens, self.preset == "released",
-                              self._pooled(condition))
+        return task_shortcuts(
+            self.settings[condition].plans, self.tokens, self.preset == "released", self._pooled(condition)
+        )
 
     def ceilings(self, condition: str) -> Mapping[str, float]:
         self.condition(condition)
@@ -293,8 +331,9 @@ class Gcog(Task):
 
     def artefacts(self, condition: str) -> Sequence[Artefact]:
         self.condition(condition)
-        return task_artefacts(self.settings[condition].plans, self.tokens, self.preset == "released",
-                              self._pooled(condition))
+        return task_artefacts(
+            self.settings[condition].plans, self.tokens, self.preset == "released", self._pooled(condition)
+        )
 
 
 def check_standard(task: Gcog) -> None:
@@ -308,8 +347,12 @@ def _check_room(schema: Schema, depth: int, distractors: int) -> None:
     nodes = operator_count(depth)
     most = f"questions of depth {depth} have {nodes} operators and up to {distractors} distractors"
     if nodes + distractors > schema.cells:
-        raise ValueError(f"{most}, but the grid has only {schema.cells} cells; take smaller depths, fewer distractors "
-                         "or a larger grid")
+        raise ValueError(
+            f"{most}, but the grid has only {schema.cells} cells; take smaller depths, fewer distractors "
+            "or a larger grid"
+        )
     if nodes + distractors > np.prod(schema.sizes):
-        raise ValueError(f"{most}, but there are only {np.prod(schema.sizes)} different objects; take smaller depths, "
-                         "fewer distractors or more features")
+        raise ValueError(
+            f"{most}, but there are only {np.prod(schema.sizes)} different objects; take smaller depths, "
+            "fewer distractors or more features"
+        )

@@ -118,8 +118,9 @@ def _read_ask(schema: Schema, row: list[int]) -> Ask:
     for start in (1, features + 2):
         if row[start + features] == TIME:
             codes = row[start : start + features]
-            objects.append(tuple(schema.features[i][1][code - 1] if i in operator.named else None
-                                 for i, code in enumerate(codes)))
+            objects.append(
+                tuple(schema.features[i][1][code - 1] if i in operator.named else None for i, code in enumerate(codes))
+            )
     number = row[end_column(features) + 1] if operator.kind == "equal" else None
     return Ask(operator.name, tuple(objects), number)
 

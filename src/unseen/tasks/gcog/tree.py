@@ -78,8 +78,11 @@ def depth(tree: Tree) -> int:
 def tree_data(schema: Schema, tree: Tree) -> dict[str, Any]:
     """A tree as JSON values."""
     if isinstance(tree, Branch):
-        return {"if": tree_data(schema, tree.condition), "then": tree_data(schema, tree.then),
-                "else": tree_data(schema, tree.otherwise)}
+        return {
+            "if": tree_data(schema, tree.condition),
+            "then": tree_data(schema, tree.then),
+            "else": tree_data(schema, tree.otherwise),
+        }
     names = [name for name, _ in schema.features]
     data: dict[str, Any] = {"op": tree.operator, "objects": [dict(zip(names, o, strict=True)) for o in tree.objects]}
     return data if tree.number is None else {**data, "number": tree.number}

@@ -106,8 +106,13 @@ def _letters(view: View) -> list[str]:
     places = {(thing.x, thing.y): thing.values[0] for thing in view.things}
     width = len(str(view.schema.columns - 1)) + 1
     head = " " * 4 + "".join(f"{x:>{width}}" for x in range(view.schema.columns))
-    return [head, *(f"{y:>4}" + "".join(f"{places.get((x, y), '·'):>{width}}" for x in range(view.schema.columns))
-                    for y in range(view.schema.rows))]
+    return [
+        head,
+        *(
+            f"{y:>4}" + "".join(f"{places.get((x, y), '·'):>{width}}" for x in range(view.schema.columns))
+            for y in range(view.schema.rows)
+        ),
+    ]
 
 
 def _tree_rows(node: Tree, indent: str, view: View, word: str = "") -> list[str]:

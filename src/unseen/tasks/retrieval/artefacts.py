@@ -28,30 +28,92 @@ def task_artefacts(
     """
     clean, released, aware = preset == "clean", preset == "released", balance == "aware"
     found = [
-        Artefact("A5 (query-blind)", f"best threshold on the number of features that never occur{_WHY_A5}",
-                 best_threshold, 0.5, 0.01, True, never[0]),
-        Artefact("A5 (query-aware)", f"best threshold on that number among features that are not relevant{_WHY_A5}",
-                 partial(best_threshold, only_irrelevant=True), 0.5, 0.01, not aware, never[1]),
+        Artefact(
+            "A5 (query-blind)",
+            f"best threshold on the number of features that never occur{_WHY_A5}",
+            best_threshold,
+            0.5,
+            0.01,
+            True,
+            never[0],
+        ),
+        Artefact(
+            "A5 (query-aware)",
+            f"best threshold on that number among features that are not relevant{_WHY_A5}",
+            partial(best_threshold, only_irrelevant=True),
+            0.5,
+            0.01,
+            not aware,
+            never[1],
+        ),
     ]
     if kind == "T2":
-        found.append(Artefact("A1", "accuracy of 'the first-named feature is present' minus that of the second-named",
-                              first_named_advantage, 0.0, 0.002, released))
+        found.append(
+            Artefact(
+                "A1",
+                "accuracy of 'the first-named feature is present' minus that of the second-named",
+                first_named_advantage,
+                0.0,
+                0.002,
+                released,
+            )
+        )
     if kind == "T5":
-        found.append(Artefact("A2", "accuracy of 'at least 3 of the 4 slots are present'", three_of_four,
-                              0.75, 0.002, not clean or pairs_share))
+        found.append(
+            Artefact(
+                "A2",
+                "accuracy of 'at least 3 of the 4 slots are present'",
+                three_of_four,
+                0.75,
+                0.002,
+                not clean or pairs_share,
+            )
+        )
     if kind == "T7":
-        found.append(Artefact("A3", "share of forced tokens that the other pair enters, positives minus negatives",
-                              avoided_tokens, 0.0, 0.002, released))
+        found.append(
+            Artefact(
+                "A3",
+                "share of forced tokens that the other pair enters, positives minus negatives",
+                avoided_tokens,
+                0.0,
+                0.002,
+                released,
+            )
+        )
     if kind in ("T5", "T7"):
-        found.append(Artefact("A4", "share of positives in which both pairs answer yes",
-                              partial(both_pairs, kind), 0.0, 0.002, released and not single))
+        found.append(
+            Artefact(
+                "A4",
+                "share of positives in which both pairs answer yes",
+                partial(both_pairs, kind),
+                0.0,
+                0.002,
+                released and not single,
+            )
+        )
         if single:
-            found.append(Artefact("A6", "share of positives in which a feature of the other pair repeats",
-                                  other_pair_repeats, 0.0, 0.002, not clean))
+            found.append(
+                Artefact(
+                    "A6",
+                    "share of positives in which a feature of the other pair repeats",
+                    other_pair_repeats,
+                    0.0,
+                    0.002,
+                    not clean,
+                )
+            )
     if kind in ("T6", "T7") and not single:
-        found.append(Artefact("A7", "one occurrence of the first feature: wrong-order negatives minus positives "
-                                    "(extra ones that would set the right order are dropped)",
-                              fewer_extras, 0.0, 0.002, True))
+        found.append(
+            Artefact(
+                "A7",
+                "one occurrence of the first feature: wrong-order negatives minus positives "
+                "(extra ones that would set the right order are dropped)",
+                fewer_extras,
+                0.0,
+                0.002,
+                True,
+            )
+        )
     return found
 
 

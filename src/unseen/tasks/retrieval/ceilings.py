@@ -53,8 +53,11 @@ def never_ceiling(plan: Plan, single_share: float, only_irrelevant: bool) -> flo
         for scenario in plan.scenarios if share else ():
             for weight, size, absent in _exclusions(plan, scenario, single):
                 excluded = np.arange(size + 1)
-                law = (hypergeom.pmf(excluded, plan.features, irrelevant, size)
-                       if plan.kind in plan.preset.exclusion_hits_relevant else (excluded == size).astype(float))
+                law = (
+                    hypergeom.pmf(excluded, plan.features, irrelevant, size)
+                    if plan.kind in plan.preset.exclusion_hits_relevant
+                    else (excluded == size).astype(float)
+                )
                 offset = excluded + (0 if only_irrelevant else absent)
                 below = binom.cdf(counts[:, None] - offset, irrelevant - excluded, by_chance) @ law
                 gap += (1 if scenario.answer else -1) * share * scenario.weight * weight * below
@@ -99,8 +102,14 @@ def _missing(plan: Plan, scenario: Scenario) -> int:
 
 def _sizes(plan: Plan, scenario: Scenario, single: bool, blocked: int) -> list[int]:
     """The equally likely numbers of randomly excluded features."""
-    low, high = exclusion_range(plan.preset_name, plan.balance, plan.kind, np.array([_missing(plan, scenario)]),
-                                np.array([blocked]), np.array([scenario.answer and not single]))
+    low, high = exclusion_range(
+        plan.preset_name,
+        plan.balance,
+        plan.kind,
+        np.array([_missing(plan, scenario)]),
+        np.array([blocked]),
+        np.array([scenario.answer and not single]),
+    )
     found: list[int] = np.maximum(np.arange(low[0], high[0] + 1), 0).tolist()
     return found
 

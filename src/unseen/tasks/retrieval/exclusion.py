@@ -22,9 +22,7 @@ def draw_subsets(size: Ints, pool: Ints, draws: Draws) -> Ints:
     return np.where(step < size[:, None], picks, -1)
 
 
-def draw_exclusion(
-    roles: Ints, absent: Bools, size: Ints, hits_relevant: bool, features: int, draws: Draws
-) -> Bools:
+def draw_exclusion(roles: Ints, absent: Bools, size: Ints, hits_relevant: bool, features: int, draws: Draws) -> Bools:
     """The excluded features as a mask (B, F): the `absent` relevant ones (B, m) and `size` (B,) random ones.
 
     The random ones come from all features, or from those that are not relevant.

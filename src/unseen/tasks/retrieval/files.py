@@ -98,8 +98,10 @@ def _read_tsv(path: Path, lines: list[bytes], kind: str, features: int) -> Examp
                 _fail(path, number, "expected 'answer', tab, 'yes' or 'no'", line)
             answers.append(answer)
     if len(lines) % 3:
-        raise CheckFailed(f"{path}, line {len(lines)}: the last datapoint is cut; a datapoint has three lines, "
-                          f"the file has {len(lines)}")
+        raise CheckFailed(
+            f"{path}, line {len(lines)}: the last datapoint is cut; a datapoint has three lines, "
+            f"the file has {len(lines)}"
+        )
     text = np.frombuffer(b"".join(line[8:] for line in lines[::3]), np.uint8)
     bits = text.reshape(len(answers), length, features + 1)[:, :, 1:] - np.uint8(ord("0"))
     return _examples(bits, queries, answers, 3 * np.arange(len(answers)) + 3, kind, features)
@@ -109,8 +111,10 @@ def _check_sequence(path: Path, number: int, line: bytes, length: int, features:
     if not line.startswith(b"sequence\t"):
         _fail(path, number, "expected 'sequence', tab, the tokens", line)
     if len(line) != 8 + length * (features + 1):
-        raise CheckFailed(f"{path}, line {number}: expected {length} tokens of {features} characters as in line 1 "
-                          f"({8 + length * (features + 1)} characters in all); the line has {len(line)}")
+        raise CheckFailed(
+            f"{path}, line {number}: expected {length} tokens of {features} characters as in line 1 "
+            f"({8 + length * (features + 1)} characters in all); the line has {len(line)}"
+        )
     if line[8 :: features + 1] != b"\t" * length or line.count(b"\t") != length:
         raise CheckFailed(f"{path}, line {number}: expected tokens of {features} characters, tabs between them")
     if line[8:].translate(None, b"01\t"):

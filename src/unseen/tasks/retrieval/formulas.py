@@ -72,8 +72,9 @@ class Before:
             return False, ", ".join(absent)
         earliest, latest = first[0], second[-1]
         sign = "<" if earliest < latest else "≥"
-        return earliest < latest, (f"{place(names[self.first], first)}, {place(names[self.second], second)}, "
-                                   f"and {earliest} {sign} {latest}")
+        return earliest < latest, (
+            f"{place(names[self.first], first)}, {place(names[self.second], second)}, and {earliest} {sign} {latest}"
+        )
 
 
 @dataclass(frozen=True)

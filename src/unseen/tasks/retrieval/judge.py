@@ -20,6 +20,4 @@ def judge_file(path: str | Path, kind: str, table: Table, features: int = 36) ->
     expected = solve_all(kind, examples.inputs["sequence"], examples.inputs["query"], table)
     given, line = examples.targets[:, 0], examples.factors["line"]
     wrong = np.flatnonzero(given != expected)
-    return Judgement(
-        len(examples), tuple(Mismatch(int(line[i]), _WORDS[given[i]], _WORDS[expected[i]]) for i in wrong)
-    )
+    return Judgement(len(examples), tuple(Mismatch(int(line[i]), _WORDS[given[i]], _WORDS[expected[i]]) for i in wrong))

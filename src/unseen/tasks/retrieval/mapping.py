@@ -108,6 +108,7 @@ def _high_first(query: int, place: int) -> bool:
 
 def _orient(kind: str, queries: Sequence[Sequence[Pair]]) -> Table:
     """Pairs as (low, high), or in the order that T6 and T7 demand."""
+
     def pair(query: int, place: int, a: int, b: int) -> Pair:
         low, high = min(a, b), max(a, b)
         return (high, low) if kind in ORDERED and _high_first(query, place) else (low, high)

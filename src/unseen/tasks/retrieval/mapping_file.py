@@ -41,8 +41,10 @@ def load_mapping(path: str | Path, kind: str, features: int = 36) -> Table:
         rows[query] = pairs
     if len(rows) != features:
         missing = min(set(range(features)) - set(rows))
-        raise UsageError(f"{path}, line {len(rows)}: the file ends with {len(rows)} of {features} queries; "
-                          f"query {missing} is missing")
+        raise UsageError(
+            f"{path}, line {len(rows)}: the file ends with {len(rows)} of {features} queries; "
+            f"query {missing} is missing"
+        )
     table = tuple(rows[query] for query in range(features))
     fault = use_fault(kind, table, features)
     if fault:

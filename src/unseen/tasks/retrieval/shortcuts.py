@@ -42,8 +42,11 @@ def presence_law(scenarios: Sequence[Scenario], two_pairs: bool, other_shown: fl
         if not two_pairs:
             rows.append((scenario.present, scenario.answer, share))
         else:
-            for state, part in (((True, False), other_shown / 2), ((False, True), other_shown / 2),
-                                ((False, False), 1 - other_shown)):
+            for state, part in (
+                ((True, False), other_shown / 2),
+                ((False, True), other_shown / 2),
+                ((False, False), 1 - other_shown),
+            ):
                 rows.append((scenario.present + state, scenario.answer, share * part / 2))
                 rows.append((state + scenario.present, scenario.answer, share * part / 2))
     present, answer, shares = zip(*rows, strict=True)
@@ -91,7 +94,9 @@ PRESENCE_RULES: dict[str, dict[str, Decide]] = {
     "T2": _ONE_FEATURE | _ANY,
     "T3": _ONE_FEATURE,
     "T4": _ONE_FEATURE | _ANY,
-    "T5": _ANY | _HALF_OF_IT | {
+    "T5": _ANY
+    | _HALF_OF_IT
+    | {
         "at least 2 of 4 present": partial(_at_least, 2),
         "at least 3 of 4 present": partial(_at_least, 3),
     },

@@ -38,8 +38,11 @@ _CONDITIONS = {
     for c in (
         Condition("train", "training data: relevant features may occur again and again"),
         Condition("iid", "fresh examples distributed as the training data"),
-        Condition("ood/single", "the papers' validation and test: relevant features occur once. Nothing in it is "
-                                "unseen; the number of occurrences shifts"),
+        Condition(
+            "ood/single",
+            "the papers' validation and test: relevant features occur once. Nothing in it is "
+            "unseen; the number of occurrences shifts",
+        ),
     )
 }
 _SLOTS = {"T1": 1, "T2": 2, "T3": 2, "T4": 2, "T5": 4, "T6": 2, "T7": 4}
@@ -75,29 +78,41 @@ class Retrieval(Task):
     name: Name
     length: int = Option(10, ge=2, description="tokens of a sequence")
     preset: PresetName = Option(
-        "clean", description="sound data, data as released, or data as the paper describes them")
+        "clean", description="sound data, data as released, or data as the paper describes them"
+    )
     features: int = Option(
-        36, description="how many different features there are; with a query table, also how many query ids")
+        36, description="how many different features there are; with a query table, also how many query ids"
+    )
     density: Share = Option(
-        0.2, description="probability with which a feature that is neither relevant nor left out is in a token")
+        0.2, description="probability with which a feature that is neither relevant nor left out is in a token"
+    )
     task_seed: int = Option(0, ge=0, description="draws the query table of T3 … T7")
     distinct_pairs: bool = Option(
-        True, description="no pair stands twice in a table that is drawn (presets clean and paper)")
+        True, description="no pair stands twice in a table that is drawn (presets clean and paper)"
+    )
     disjoint_within_query: bool = Option(
-        True, description="the two pairs behind a query of T5 and T7 share no feature (presets clean and paper)")
+        True, description="the two pairs behind a query of T5 and T7 share no feature (presets clean and paper)"
+    )
     exclusion_balance: Balance = Option(
-        "blind", description="from whom it is hidden, as far as it can be, that negatives lack relevant features: "
-                             "from those who do not know which are relevant (blind), or from those who do (aware; "
-                             "preset clean)")
+        "blind",
+        description="from whom it is hidden, as far as it can be, that negatives lack relevant features: "
+        "from those who do not know which are relevant (blind), or from those who do (aware; "
+        "preset clean)",
+    )
     none_share: Share | None = Option(
-        None, description="T6 and T7: of the negatives without wrong order, the share that shows neither feature of "
-                          "the pair; None: as the preset says")
+        None,
+        description="T6 and T7: of the negatives without wrong order, the share that shows neither feature of "
+        "the pair; None: as the preset says",
+    )
     mapping: Table | None = Option(
-        None, description="the query table, or the path of a published file with one; None: drawn")
+        None, description="the query table, or the path of a published file with one; None: drawn"
+    )
     train_size: Annotated[int, Option(ge=1)] | None = Option(
-        100_000, description="examples of the training set; None: endless")
+        100_000, description="examples of the training set; None: endless"
+    )
     evaluation_size: Annotated[int, Option(ge=1)] | None = Option(
-        10_000, description="examples of every other condition; None: endless")
+        10_000, description="examples of every other condition; None: endless"
+    )
 
     @field_validator("mapping", mode="before")
     @classmethod
@@ -119,8 +134,10 @@ class Retrieval(Task):
             raise ValueError(f"none_share belongs to T6 and T7, not to {self.kind}")
         drawn = mapped and self.preset != "released" and self.mapping is None
         if not (self.distinct_pairs and self.disjoint_within_query) and not drawn:
-            raise ValueError("distinct_pairs and disjoint_within_query are about a query table that is drawn: "
-                             "T3 … T7, preset clean or paper, no mapping")
+            raise ValueError(
+                "distinct_pairs and disjoint_within_query are about a query table that is drawn: "
+                "T3 … T7, preset clean or paper, no mapping"
+            )
         if self.mapping is not None:
             if not mapped:
                 raise ValueError(f"{self.kind} has no query table; leave the mapping away")
@@ -209,8 +226,9 @@ class Retrieval(Task):
         if unknown:
             raise UsageError(f"{self.name}: examples come with a mapping file at most, not with {', '.join(unknown)}")
         if "mapping" in companions:
-            return judge_file(path, self.kind, load_mapping(companions["mapping"], self.kind, self.features),
-                              self.features)
+            return judge_file(
+                path, self.kind, load_mapping(companions["mapping"], self.kind, self.features), self.features
+            )
         found = judge_file(path, self.kind, self.table, self.features)
         own = f" and its own query table (task seed {self.task_seed}); --mapping FILE compares with another"
         return replace(found, note=own) if self.table and self.mapping is None else found
@@ -222,9 +240,7 @@ class Retrieval(Task):
     def shortcuts(self, condition: str) -> Sequence[Shortcut]:
         shown = {"clean": 1 / 2, "paper": 1 - (1 - self.density) ** self.length, "released": None}[self.preset]
         single = self._single_share(condition) == 1
-        return task_shortcuts(
-            self.kind, self.plan.scenarios, self.length, single, None if self._pairs_share else shown
-        )
+        return task_shortcuts(self.kind, self.plan.scenarios, self.length, single, None if self._pairs_share else shown)
 
     def artefacts(self, condition: str) -> Sequence[Artefact]:
         share = self._single_share(condition)

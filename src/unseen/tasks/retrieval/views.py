@@ -42,8 +42,10 @@ def picture(name: str, table: Table, examples: Examples, index: int) -> str:
     named = named_features(examples[index : index + 1])[0]
     relevant = _relevant(table, named)
     colours = {feature: _COLOURS[slot] for slot, feature in reversed(list(enumerate(relevant)))}
-    notes = [f"{name}, query: {_question(kind, named, relevant)}",
-             f"answer: {_answer(kind, examples, index, relevant)}"]
+    notes = [
+        f"{name}, query: {_question(kind, named, relevant)}",
+        f"answer: {_answer(kind, examples, index, relevant)}",
+    ]
     aside, bottom = _LEFT + length * _CELL + 24, _TOP + features * _CELL
     width, height = max(aside + 60, 24 + round(6.3 * max(len(note) for note in notes))), bottom + 26
     cells: dict[str, list[str]] = {}
@@ -53,21 +55,32 @@ def picture(name: str, table: Table, examples: Examples, index: int) -> str:
             cells.setdefault(colour, []).append(_cell(_LEFT + token * _CELL, feature))
         cells.setdefault(_INK if query[feature] else _BLANK, []).append(_cell(aside, feature))
     step = 1 if length <= 20 else 5  # every label where there is room, every fifth where there is not
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        'font-family="Helvetica, Arial, sans-serif" font-size="11">',
-        f"<title>{escape(notes[0])}</title>",
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        _text(12, 20, notes[0], weight="bold"),
-        _text(12, 38, notes[1]),
-        _text(_LEFT, _TOP - 6, "token"),
-        _text(aside + 7, _TOP - 6, "query", "middle"),
-        *(f'<path fill="{colour}" d="{"".join(found)}"/>' for colour, found in cells.items()),
-        *(_text(_LEFT - 6, _TOP + f * _CELL + 11, str(f), "end", "bold" if f in colours else "normal",
-                colours.get(f, _GREY)) for f in range(features)),
-        *(_text(_LEFT + t * _CELL + 7, bottom + 14, str(t), "middle") for t in range(0, length, step)),
-        "</svg>",
-    ])
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+            'font-family="Helvetica, Arial, sans-serif" font-size="11">',
+            f"<title>{escape(notes[0])}</title>",
+            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+            _text(12, 20, notes[0], weight="bold"),
+            _text(12, 38, notes[1]),
+            _text(_LEFT, _TOP - 6, "token"),
+            _text(aside + 7, _TOP - 6, "query", "middle"),
+            *(f'<path fill="{colour}" d="{"".join(found)}"/>' for colour, found in cells.items()),
+            *(
+                _text(
+                    _LEFT - 6,
+                    _TOP + f * _CELL + 11,
+                    str(f),
+                    "end",
+                    "bold" if f in colours else "normal",
+                    colours.get(f, _GREY),
+                )
+                for f in range(features)
+            ),
+            *(_text(_LEFT + t * _CELL + 7, bottom + 14, str(t), "middle") for t in range(0, length, step)),
+            "</svg>",
+        ]
+    )
 
 
 def _relevant(table: Table, named: Sequence[int]) -> list[int]:
@@ -88,9 +101,7 @@ def _answer(kind: str, examples: Examples, index: int, relevant: Sequence[int]) 
     return f"{'yes' if examples.targets[index, 0] else 'no'}: {reason}"
 
 
-def _text(
-    x: int, y: int, text: str, anchor: str = "start", weight: str = "normal", colour: str = _INK
-) -> str:
+def _text(x: int, y: int, text: str, anchor: str = "start", weight: str = "normal", colour: str = _INK) -> str:
     style = f'text-anchor="{anchor}" font-weight="{weight}" fill="{colour}"'
     return f'<text x="{x}" y="{y}" {style}>{escape(text)}</text>'
 

@@ -39,8 +39,14 @@ def _repeat_a_pair(pairs: list[Pair]) -> None:
         for i, (_, b) in enumerate(pairs):
             for j, (c, _) in enumerate(pairs):
                 touched = (pairs[i], pairs[j], (low, high))
-                if (pairs[i][0] == low and pairs[j][1] == high and b != high and c != low
-                        and count[c, b] == 0 and all(count[pair] == 1 for pair in touched)):
+                if (
+                    pairs[i][0] == low
+                    and pairs[j][1] == high
+                    and b != high
+                    and c != low
+                    and count[c, b] == 0
+                    and all(count[pair] == 1 for pair in touched)
+                ):
                     pairs[i], pairs[j] = (low, high), (c, b)
                     return
 

@@ -139,8 +139,10 @@ def _solve_rnn(line: Line, c: Array, alone: bool, nearest: bool) -> list[Array]:
     carry = _numbers(parameters, "A")
     carry = carry[:, None] if carry.ndim == 3 else carry
     if carry.ndim != 4 or carry.shape[:1] + carry.shape[2:] != take.shape:
-        raise ValueError(f"'A' must have shape {take.shape}, or an axis for its order after the first; got "
-                         f"{_numbers(parameters, 'A').shape}")
+        raise ValueError(
+            f"'A' must have shape {take.shape}, or an axis for its order after the first; got "
+            f"{_numbers(parameters, 'A').shape}"
+        )
     _check_rules(c, len(take))
     x = _shaped(line, "x", alone, (*c.shape, take.shape[1]))
     states = np.array([solve_rnn(carry, take, one, rules) for one, rules in zip(x, c.tolist(), strict=True)])

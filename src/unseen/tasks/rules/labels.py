@@ -65,8 +65,10 @@ def mha_sums(rules: Coefficients, features: Array, c: Array, nearest: bool = Tru
     """alpha · v + beta · v′ of each token's rule, v and v′ read from the tokens that its two searches find."""
     _, length, number, width = features.shape
     flat, own = features.reshape(-1), np.arange(len(c))[:, None] * (length * number * width) + c * width
-    first, second = (flat.take(own + (partner * (number * width) + width - 2 + side)).astype(np.float64)
-                     for side, partner in enumerate(mha_partners(features, c, nearest)))
+    first, second = (
+        flat.take(own + (partner * (number * width) + width - 2 + side)).astype(np.float64)
+        for side, partner in enumerate(mha_partners(features, c, nearest))
+    )
     sums: Floats = rules.alpha[c] * first + rules.beta[c] * second
     return sums
 

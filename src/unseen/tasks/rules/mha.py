@@ -43,7 +43,8 @@ class RulesMha(Rules):
     search: Literal[1, 2] = Option(1, description="queries are numbers (1), or points of the unit circle (2)")
     radius: float = Option(2.0, gt=0, description="search 2: the circle that points lie on out of distribution")
     nearest: bool | None = Option(
-        None, description="search 2: finds the nearest token, or that with the least product; None: as the preset says")
+        None, description="search 2: finds the nearest token, or that with the least product; None: as the preset says"
+    )
 
     @property
     def tokens(self) -> int:

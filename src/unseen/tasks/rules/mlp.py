@@ -23,9 +23,9 @@ from unseen.tasks.rules.views import describe_mlp
 class RulesMlp(Rules):
     """y = alpha[c] · x1 + beta[c] · x2. With two rules, alpha = (1, 2) and beta = (0.5, −1):
 
-        x = (1, 4), rule 0     → y = 3, class 1
-        x = (1, 4), rule 1     → y = −2, class 0
-        x = (2, 8), rule 1     → y = −4, class 0 (twice the amplitude: twice the number, the same class)
+    x = (1, 4), rule 0     → y = 3, class 1
+    x = (1, 4), rule 1     → y = −2, class 0
+    x = (2, 8), rule 1     → y = −4, class 0 (twice the amplitude: twice the number, the same class)
     """
 
     process: ClassVar[Process] = "mlp"

@@ -44,12 +44,14 @@ class RulesRnn(Rules):
     name: Literal["rules/rnn"] = "rules/rnn"
     length: int = Option(10, ge=1, description="tokens of a training example")
     target: Answer | None = Option(
-        None, description="regression: asks for the state or for its read-out; None: as the preset says")
+        None, description="regression: asks for the state or for its read-out; None: as the preset says"
+    )
     order: int = Option(1, ge=1, description="how many of the last states are carried over")
     dimension: int = Option(32, ge=1, description="numbers of a token, and of the state")
     spread: Spread = Option(
-        "deviation", description="what 1/√dimension is of the entries of A and B: their standard deviation, or their "
-                                 "variance")
+        "deviation",
+        description="what 1/√dimension is of the entries of A and B: their standard deviation, or their variance",
+    )
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -67,8 +69,9 @@ class RulesRnn(Rules):
 
     @cached_property
     def parameters(self) -> Matrices:
-        return task_parameters("rnn", self.rules, self.task_seed, dimension=self.dimension, order=self.order,
-                               spread=self.spread)
+        return task_parameters(
+            "rnn", self.rules, self.task_seed, dimension=self.dimension, order=self.order, spread=self.spread
+        )
 
     @cached_property
     def spec(self) -> Spec:
@@ -97,8 +100,7 @@ class RulesRnn(Rules):
             draws = stream("ceilings", self.process, self.rules, shift.length).block()
             return read_out_ceilings(self.parameters, draw_rules(pi, (_SEQUENCES, shift.length), draws))
         variance = float((self._test_targets(condition).astype(np.float64) ** 2).mean(axis=(0, 1)).sum())
-        return state_ceilings(self.parameters, pi, shift.length, variance / shift.amplitude**2,
-                              self.kind == "readout")
+        return state_ceilings(self.parameters, pi, shift.length, variance / shift.amplitude**2, self.kind == "readout")
 
     def _test_targets(self, condition: str) -> Array:
         """How large states get has no closed form; it is measured on test data."""

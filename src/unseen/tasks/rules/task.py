@@ -40,14 +40,17 @@ class Rules(Task):
 
     preset: PresetName = Option("clean", description="the authors' program without its bugs, or the text to the letter")
     setting: Setting = Option(
-        "classification", description="asks for the sign of the number (1 if it is ≥ 0), or for the number")
+        "classification", description="asks for the sign of the number (1 if it is ≥ 0), or for the number"
+    )
     rules: int = Option(8, ge=1, description="how many rules there are")
     task_seed: int = Option(0, ge=0, lt=2**32, description="draws the rules, as the authors did; theirs are 0 … 4")
     prior: Prior = Option(
-        "uniform", description="how often each rule occurs: uniform, zipf(s), dirichlet(kappa, seed), or a list of "
-                               "probabilities")
+        "uniform",
+        description="how often each rule occurs: uniform, zipf(s), dirichlet(kappa, seed), or a list of probabilities",
+    )
     amplitude: Annotated[float, Option(gt=0)] | None = Option(
-        None, description="what inputs are multiplied by out of distribution; None: as the preset says")
+        None, description="what inputs are multiplied by out of distribution; None: as the preset says"
+    )
 
     @model_validator(mode="after")
     def _check_prior(self) -> Self:

@@ -21,13 +21,15 @@ def describe_mlp(name: str, rules: Coefficients, examples: Examples, index: int)
     """The two numbers, the rule's weights, the sum."""
     x, rule = examples.inputs["x"][index].tolist(), int(examples.inputs["rule"][index])
     target = examples.targets[index, 0]
-    return "\n".join([
-        f"{name}, rule {rule} of {len(rules.alpha)}: alpha = {_number(rules.alpha[rule])}, "
-        f"beta = {_number(rules.beta[rule])}",
-        f"  x = ({_number(x[0])}, {_number(x[1])})",
-        f"  y = alpha · x1 + beta · x2 = {_sum(rules, rule, x)}",
-        f"answer: {_answer(target)}",
-    ])
+    return "\n".join(
+        [
+            f"{name}, rule {rule} of {len(rules.alpha)}: alpha = {_number(rules.alpha[rule])}, "
+            f"beta = {_number(rules.beta[rule])}",
+            f"  x = ({_number(x[0])}, {_number(x[1])})",
+            f"  y = alpha · x1 + beta · x2 = {_sum(rules, rule, x)}",
+            f"answer: {_answer(target)}",
+        ]
+    )
 
 
 def describe_mha(name: str, rules: Coefficients, examples: Examples, index: int, nearest: bool) -> str:
@@ -36,8 +38,10 @@ def describe_mha(name: str, rules: Coefficients, examples: Examples, index: int,
     blocks = examples.inputs["features"][index].reshape(len(rule), len(rules.alpha), -1)
     found = [partners[0].tolist() for partners in mha_partners(blocks[None], rule[None], nearest)]
     word = "nearest" if nearest or blocks.shape[2] == 4 else "least product"
-    lines = [f"{name}, {len(rule)} tokens, {len(rules.alpha)} rules; a token looks at the others with the queries of "
-             "its rule, q for v and q′ for v′"]
+    lines = [
+        f"{name}, {len(rule)} tokens, {len(rules.alpha)} rules; a token looks at the others with the queries of "
+        "its rule, q for v and q′ for v′"
+    ]
     for n, r in enumerate(rule.tolist()):
         values, parts = [], []
         for side, mark in enumerate(("", "′")):
@@ -46,8 +50,10 @@ def describe_mha(name: str, rules: Coefficients, examples: Examples, index: int,
             own, other = (_query(blocks[token, r], side) for token in (n, i))
             parts.append(f"q{mark} = {own}, {word} token {i} ({other}), v{mark} = {_number(values[-1])}")
         answer = _answer(examples.targets[index, n, 0])
-        lines += [f"  token {n}, rule {r}: {'; '.join(parts)}",
-                  f"      y = alpha · v + beta · v′ = {_sum(rules, r, values)}; answer: {answer}"]
+        lines += [
+            f"  token {n}, rule {r}: {'; '.join(parts)}",
+            f"      y = alpha · v + beta · v′ = {_sum(rules, r, values)}; answer: {answer}",
+        ]
     return "\n".join(lines)
 
 
@@ -58,8 +64,10 @@ def describe_rnn(name: str, rules: Matrices, examples: Examples, index: int, kin
     shown = f"the first {_SHOWN} of {dimension} numbers of each" if dimension > _SHOWN else "all numbers"
     asked = {"classification": "1 if s · w ≥ 0, else 0", "readout": "s · w", "regression": "the new state"}[kind]
     past = "s" if order == 1 else f"the last {order} states"
-    lines = [f"{name}, {len(rule)} tokens, {len(rules.B)} rules; the state s starts at 0",
-             f"  each token: new s = {past} · A[rule] + x · B[rule]; answer: {asked}; below, {shown}"]
+    lines = [
+        f"{name}, {len(rule)} tokens, {len(rules.B)} rules; the state s starts at 0",
+        f"  each token: new s = {past} · A[rule] + x · B[rule]; answer: {asked}; below, {shown}",
+    ]
     if dimension <= _SHOWN:
         for r in sorted(set(rule)):
             carry = rules.A[r, 0] if order == 1 else rules.A[r]
@@ -73,8 +81,19 @@ def describe_rnn(name: str, rules: Matrices, examples: Examples, index: int, kin
         states.append(carried + added)
         target = examples.targets[index, n]
         answer = _vector(target) if kind == "regression" else _answer(target[0])
-        table.append((str(n), str(r), _vector(x[n]), _vector(carried), _vector(added), _vector(states[n]),
-                      _number(float(np.linalg.norm(states[n]))), _number(float(states[n] @ rules.w)), answer))
+        table.append(
+            (
+                str(n),
+                str(r),
+                _vector(x[n]),
+                _vector(carried),
+                _vector(added),
+                _vector(states[n]),
+                _number(float(np.linalg.norm(states[n]))),
+                _number(float(states[n] @ rules.w)),
+                answer,
+            )
+        )
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines += ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
     if dimension > _SHOWN:

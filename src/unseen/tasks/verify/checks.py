@@ -90,8 +90,10 @@ def check_solver(case: Case) -> Verdict:
     if not wrong.any():
         return "ok", f"{len(examples)} of {len(examples)} targets agree"
     first = int(wrong.argmax())
-    return "FAIL", (f"{wrong.sum()} of {len(examples)} targets differ, first at {first}: generator "
-                    f"{_brief(examples.targets[first])}, solver {_brief(solved[first])}")
+    return "FAIL", (
+        f"{wrong.sum()} of {len(examples)} targets differ, first at {first}: generator "
+        f"{_brief(examples.targets[first])}, solver {_brief(solved[first])}"
+    )
 
 
 def check_purity(case: Case) -> Verdict:

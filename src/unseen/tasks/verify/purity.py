@@ -85,8 +85,13 @@ def elsewhere(task: Task, counts: Mapping[str, int]) -> dict[str, str]:
         "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2",
     }
     child = subprocess.run(
-        [sys.executable, "-c", _CHILD], input=json.dumps(letter), env=surroundings, text=True,
-        capture_output=True, timeout=_PATIENCE, check=False,
+        [sys.executable, "-c", _CHILD],
+        input=json.dumps(letter),
+        env=surroundings,
+        text=True,
+        capture_output=True,
+        timeout=_PATIENCE,
+        check=False,
     )
     if child.returncode:
         last = (child.stderr.strip().splitlines() or ["no message"])[-1]

@@ -42,8 +42,14 @@ def regressions(spec: Spec, examples: Examples) -> Iterator[tuple[str, Score]]:
     problem = Problem(spec, examples, deviations[:first], len(truth) - first)
     for name, baseline in REGRESSIONS.items():
         guess, note = baseline(problem)
-        yield name, share((deviations[first:] - guess).reshape(len(examples) - half, -1),
-                          deviations[first:].reshape(len(examples) - half, -1), note)
+        yield (
+            name,
+            share(
+                (deviations[first:] - guess).reshape(len(examples) - half, -1),
+                deviations[first:].reshape(len(examples) - half, -1),
+                note,
+            ),
+        )
 
 
 def share(errors: Array, deviations: Array, note: str = "") -> Score:
