@@ -90,7 +90,9 @@ def test_a_commit_writes_as_many_pages_in_a_full_store_as_in_an_empty_one(tmp_pa
 def test_what_a_kill_left_half_written_goes_when_the_store_is_opened(tmp_path: Path) -> None:
     with Store.write(tmp_path / "store"):
         pass
-    left, whole = (tmp_path / "store" / "weights" / f"cell.best.{end}" for end in ("partial", "safetensors"))
+    left, whole = (
+        tmp_path / "store" / "weights" / f"0123456789abcdef.best.{end}" for end in ("partial", "safetensors")
+    )
     left.write_bytes(b"half")
     whole.write_bytes(b"all")
     with Store.write(tmp_path / "store"):

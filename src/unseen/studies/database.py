@@ -58,9 +58,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     with said_plainly(path):
         address = (path / FILE).resolve().as_uri()
         connection = sqlite3.connect(f"{address}?{'immutable=1' if still else 'mode=ro'}", uri=True)
-        if _is_empty(connection):
+        if is_empty(connection):
             raise UsageError(f"{path} holds no results: its {FILE} is empty")
-        _check_version(path, connection)
+        check_version(path, connection)
         return connection
 
 
@@ -68,11 +68,9 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     """The database of a store, made if there is none; a damaged one is noticed before anything is done with it."""
     with said_plainly(path):
         connection = sqlite3.connect(path / FILE)
-        empty = _is_empty(connection)
-        if empty and any(True for folder in FOLDERS for _ in (path / folder).glob("*.safetensors")):
-            raise CheckFailed(f"{path / FILE} is damaged: it is empty, but weights or checkpoints are beside it")
+        empty = is_empty(connection)
         if not empty:
-            _check_version(path, connection)
+            check_version(path, connection)
         connection.execute("PRAGMA journal_mode = WAL")
         if empty:
             connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
@@ -82,11 +80,13 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         return connection
 
 
-def _is_empty(connection: sqlite3.Connection) -> bool:
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether a database has no tables yet."""
     return not connection.execute("SELECT 1 FROM sqlite_master").fetchall()
 
 
-def _check_version(path: Path, connection: sqlite3.Connection) -> None:
+def check_version(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse the database of another release."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA:
         age = "a newer" if version > SCHEMA else "an older"

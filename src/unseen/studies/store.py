@@ -28,6 +28,7 @@ from unseen.errors import CheckFailed, UsageError
 from unseen.studies.blobs import get, put, sha
 from unseen.studies.cell import PARTS, difference
 from unseen.studies.database import FILE, FOLDERS, open_to_read, open_to_write, said_plainly
+from unseen.studies.directory import check_directory, ours
 from unseen.studies.lock import take_lock
 from unseen.studies.seals import KEY, Columns, broken, frame, pieces, seal
 from unseen.studies.tables import curves_table, records_table
@@ -36,8 +37,6 @@ if TYPE_CHECKING:  # to read a store is not to load torch
     from unseen.studies.slice import Finished, Outcome
     from unseen.studies.study import Entry
 
-_OURS = {"checkpoints", "weights", "store.lock", "store.owner"}
-"""What a kill may have left of a store before there was a database."""
 _OF_A_CELL = ("curves", "records", "spans", "failures", "weights", "provenance")
 ENDED = ("finished", "stopped", "diverged")
 
@@ -75,10 +74,7 @@ class Store:
         """Open a store for writing, or make one in a new or empty directory; refused while somebody else writes."""
         path = Path(path)
         try:
-            if path.exists() and not path.is_dir():
-                raise UsageError(f"{path} is a file; give a directory")
-            if path.is_dir() and {f.name for f in path.iterdir()} - _OURS and not (path / FILE).is_file():
-                raise UsageError(f"{path} holds other work (it is not empty and has no {FILE}); give a new directory")
+            check_directory(path)
             for folder in ("", *FOLDERS):
                 (path / folder).mkdir(parents=True, exist_ok=True)
             lock = take_lock(path)
@@ -86,8 +82,9 @@ class Store:
             raise UsageError(f"{path} can't be written: {error.strerror}") from error
         try:
             store = cls(path, open_to_write(path), lock)
-            for file in (path / "weights").glob("*.partial"):  # a kill left it; here, since there may be thousands
-                file.unlink()
+            for file in ours(path, "weights"):  # here, since there may be thousands
+                if file.suffix == ".partial":  # a kill left it
+                    file.unlink()
             return store
         except BaseException:
             lock.release()
@@ -304,9 +301,11 @@ class Store:
         self._sweep()
 
     def _sweep(self) -> None:
-        """Remove checkpoints that nothing names any more: there are never more than stacks under way."""
+        """Remove checkpoints that nothing names any more: there are never more than stacks under way. A file that is
+        not called as ours are is another's, and stays.
+        """
         named = {row["file"] for row in self._rows("SELECT file FROM checkpoints")}
-        for file in (self.path / "checkpoints").iterdir():
+        for file in ours(self.path, "checkpoints"):
             if f"checkpoints/{file.name}" not in named:
                 file.unlink()
 
