@@ -96,6 +96,15 @@ BACKBONES = ("lstm", "gru", "rnn", "transformer", "universal-transformer", "ndr"
 """The generic models, which read any task."""
 
 
+def is_ours(name: str) -> bool:
+    """Whether a model is one of this package, not a plug-in and not `module:Class`: to make it runs nobody else's code.
+
+    >>> is_ours("lstm"), is_ours("mine:Model")
+    (True, False)
+    """
+    return ":" not in name and name in MODELS and MODELS.entry(name).target.startswith("unseen.")
+
+
 def options(name: str | type[nn.Module], **given: Any) -> Config:
     """The validated options of a model: a registered name, a user's class, or `module:Class`.
 

@@ -24,7 +24,7 @@ OPTIONS = 3
 """How many settings of one task are told."""
 UNKNOWN = "this release does not make this task in this version: what is unseen in it can't be said"
 TRIED = 2
-"""On how many tasks the parameters of a model are counted."""
+"""On how many tasks the parameters of a model are counted where no run has recorded them."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,12 @@ class Design:
     seeds: str
 
 
-def design(source: Source, models: Mapping[str, str]) -> Design:
+def design(source: Source, models: Mapping[str, str], provenance: pd.DataFrame) -> Design:
     """The design as far as the runs tell it; `models` has the identity of each cell's model."""
-    return Design(_axes(source), _tasks(source), _models(source, models), _recipes(source), _seeds(source.runs))
+    counted = _counted(provenance)
+    return Design(
+        _axes(source), _tasks(source), _models(source, models, counted), _recipes(source), _seeds(source.runs)
+    )
 
 
 def level(value: object) -> str:
@@ -110,23 +113,32 @@ def _example(task: Task, tested: Sequence[str]) -> str:
         return ""  # there are no such examples, or none that could be told in words
 
 
-def _models(source: Source, models: Mapping[str, str]) -> Listed:
+def _counted(provenance: pd.DataFrame) -> pd.Series:
+    """How many numbers each cell has trained, as far as it was recorded."""
+    if "parameters" not in provenance:
+        return pd.Series(dtype=float)
+    return pd.to_numeric(provenance.set_index("cell")["parameters"], errors="coerce").dropna()
+
+
+def _models(source: Source, models: Mapping[str, str], counted: pd.Series) -> Listed:
     runs, series = source.runs, source.series
     names = list(dict.fromkeys([series, "model", "model_options"]))
     groups = list(runs.groupby(names, sort=False, dropna=False))
     rows = []
     for _, mine in groups[:SHOWN]:
         one = mine.iloc[0]
-        few = mine.drop_duplicates(["task", "task_options"]).head(TRIED)["cell"]
-        tasks = {cell: task for cell in few if (task := source.task(cell)) is not None}
-        found = {count for cell, task in tasks.items() if (count := _parameters(task, models[cell])) is not None}
+        found = set(counted[counted.index.isin(mine["cell"])])
+        if not found:  # none has ended, or all are of an older release
+            few = mine.drop_duplicates(["task", "task_options"]).head(TRIED)["cell"]
+            tasks = {cell: task for cell in few if (task := source.task(cell)) is not None}
+            found = {count for cell, task in tasks.items() if (count := _parameters(task, models[cell])) is not None}
         rows.append(
             {
                 "label": level(one[series]),
                 "model": one["model"],
                 "options": one["model_options"],
                 "runs": len(mine),
-                "parameters": "–".join(map(thousands, sorted(found))),
+                "parameters": "–".join(map(thousands, sorted({min(found), max(found)} if found else ()))),
             }
         )
     return Listed(rows, len(groups) - len(rows))
@@ -134,17 +146,21 @@ def _models(source: Source, models: Mapping[str, str]) -> Listed:
 
 @cache
 def _parameters(task: Task, model: str) -> int | None:
-    """How many numbers a model trains; None if this release does not make it."""
-    from unseen.models import options
-    from unseen.models.build import build, parameter_count
+    """How many numbers a model of ours trains; None of any other, which would have to be imported, and if this release
+    does not make it."""
+    from unseen.models import is_ours, options
 
     given = json.loads(model)
     version = given.pop("version")
+    if not is_ours(str(given["name"])):
+        return None
+    from unseen.models.build import build, parameter_count
+
     try:
         found = options(**given)
         return parameter_count(build(found, task.spec)) if found.version == version else None
     except Exception:
-        return None  # it is a user's class, or can't be built: then its runs have failed, and say why
+        return None  # it can't be built: then its runs have failed, and say why
 
 
 def thousands(number: float) -> str:

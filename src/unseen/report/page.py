@@ -119,7 +119,7 @@ def page(source: Source, figures: Sequence[Figure] | None = None, say: Say = lam
         "answer": answer(judged.verdicts, count, standings(source)),
         "counts": count,
         "other_scales": [one for one in kept.scales if one != source.scale],
-        "design": design(source, kept.models),
+        "design": design(source, kept.models, kept.provenance),
         "study": study,
         "ledger": ledger,
         "unjudged": judged.unread,

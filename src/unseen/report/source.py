@@ -13,8 +13,7 @@ import pandas as pd
 
 from unseen.errors import UsageError
 from unseen.studies.store import ENDED, Store
-from unseen.studies.study import SCALES, Study
-from unseen.studies.study import study as find_study
+from unseen.studies.study import SCALES, Study, catalogued
 from unseen.studies.tables import cells_table, curves_table, labelled
 from unseen.tasks import task as make_task
 from unseen.tasks.base import Task
@@ -87,7 +86,7 @@ class Source:
     def study(self) -> Study | None:
         """The study, if this release has it in this version."""
         try:
-            return find_study(self.name) if "study" in self.work else None
+            return catalogued(self.name) if "study" in self.work else None
         except UsageError:
             return None
 

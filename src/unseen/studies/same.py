@@ -13,8 +13,8 @@ from unseen.studies.sides import Side
 _KEY = ["cell", "selection", "condition", "factor", "level", "metric"]
 _NUMBERS = ["value", "standard_error", "n"]
 _ENDING = ["status", "step", "best_step", "still_learning"]
-_COSTS = ("cell", "seconds", "cpu_seconds")
-"""What differs between any two runs of a cell."""
+_COSTS = ("cell", "seconds", "cpu_seconds", "parameters")
+"""What differs between any two runs of a cell, or says nothing about where it was run."""
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,7 @@ def _finish(trainer: Trainer, odd: Sequence[str], keep: Keep) -> dict[str, Finis
         missing = left_out(
             trainer.stack, trainer.job.task, trainer.job.evaluation, _origin(trainer, trainer.job.members)
         )
+    layout = trainer.stack.layout
     note = "; ".join(filter(None, [trainer.stack.note, *odd, *missing]))
     return {
         key: Finished(
@@ -191,6 +192,7 @@ def _finish(trainer: Trainer, odd: Sequence[str], keep: Keep) -> dict[str, Finis
             provenance={
                 **provenance(),
                 "device": trainer.job.device,
+                "parameters": layout.width - layout.padding,
                 "seconds": round(ended.seconds, 3),
                 "cpu_seconds": round(ended.cpu_seconds, 3),
             },

@@ -108,6 +108,11 @@ def study(name: str) -> Study:
         from unseen.studies.files import load
 
         return load(Path(name))
+    return catalogued(name)
+
+
+def catalogued(name: str) -> Study:
+    """A study by name alone: a record may name anything, and to look at one is not to run a file that it names."""
     bare, at, version = name.partition("@")
     found = STUDIES.load(bare)
     if not isinstance(found, Study):

@@ -11,6 +11,7 @@ from torch import nn
 from unseen.engine.checkpoint import unpack_weights
 from unseen.engine.stack import load_member
 from unseen.errors import UsageError
+from unseen.models import is_ours
 from unseen.models import options as model_options
 from unseen.studies.cell import build_model
 from unseen.studies.store import Store
@@ -27,10 +28,17 @@ class Trained:
     name: str
 
 
-def trained(path: str | Path, cell: str | None = None, seed: int | None = None, selection: str = "best") -> Trained:
+def trained(
+    path: str | Path,
+    cell: str | None = None,
+    seed: int | None = None,
+    selection: str = "best",
+    only_ours: bool = False,
+) -> Trained:
     """The one cell of a directory whose id begins with `cell` and that has this seed, with its best or last weights.
 
-    None, several, weights that were not kept, and parts of another release are errors.
+    None, several, weights that were not kept, and parts of another release are errors. A user's class is imported and
+    run, which is an error too if `only_ours`.
     """
     with Store.read(path) as store:
         entries = store.entries().drop_duplicates("cell")
@@ -45,6 +53,8 @@ def trained(path: str | Path, cell: str | None = None, seed: int | None = None, 
         weights = unpack_weights(*store.weights(found["cell"], selection))
     parts = [json.loads(found[part]) for part in ("task", "model")]
     versions = [part.pop("version") for part in parts]
+    if only_ours and not is_ours(parts[1]["name"]):
+        raise UsageError(f"{path}: {parts[1]['name']} is a model of somebody else's, and is not run here")
     task, options = make_task(**parts[0]), model_options(**parts[1])
     for made, version in zip((task, options), versions, strict=True):
         if made.version != version:

@@ -19,7 +19,8 @@ def look_inside(
     source: Source, cell: str, selections: Sequence[str], look: Callable[[Stack, Task], Seen | None]
 ) -> tuple[Seen, str] | None:
     """What `look` finds in a run, and in which of its weights: the first of `selections` that is kept. None where none
-    is, where they can't be read or are of another release, and where there is nothing to see."""
+    is, where they can't be read or are of another release, and where there is nothing to see. A model that is not ours
+    is not looked into: to look at a store must not run the code that it names."""
     # Only here is anything of the engine needed, and so torch.
     from unseen.engine.stack import Stack
     from unseen.engine.threads import one_thread
@@ -27,7 +28,7 @@ def look_inside(
 
     for selection in selections:
         try:
-            found = trained(source.directory, cell, selection=selection)
+            found = trained(source.directory, cell, selection=selection, only_ours=True)
         except (UsageError, CheckFailed):
             continue
         with one_thread():

@@ -12,7 +12,7 @@ from unseen.errors import UsageError
 from unseen.studies.claims import ledger
 from unseen.studies.claims.claim import Verdict
 from unseen.studies.store import Store
-from unseen.studies.study import study as find
+from unseen.studies.study import catalogued
 from unseen.studies.tables import cells_table
 
 
@@ -76,7 +76,7 @@ def own(found: Sequence[Judged]) -> list[Judged]:
 def _deviations(study: str, scale: str, entries: pd.DataFrame) -> list[str]:
     """How the study deviates from the paper at a scale, if what is there is what this release calls by that name."""
     try:
-        known = find(study)
+        known = catalogued(study)
         for seeds in (None, sorted(set(entries["seed"]))):  # its own, or others that were asked for
             if set(entries["cell"]) <= {entry.cell.id for entry in known.entries(scale, seeds)}:
                 return known.deviations(scale, seeds)
