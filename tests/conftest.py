@@ -6,4 +6,5 @@ import os
 import tempfile
 
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["MKL_CBWR"] = "AUTO,STRICT"  # as `import unseen` does, but before any test module has used torch
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="unseen-tests-")

@@ -8,6 +8,7 @@ runs.accuracy()
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from unseen.report.page import write_page as report
     from unseen.tasks import task
     from unseen.traces import activation, attention, cosines
+
+# MKL may otherwise choose other kernels for a product alone than for the same product inside a batch (seen on AMD CPUs), and
+# round them differently: then a member of a stack would not equal its run alone. MKL reads this at its first product.
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 # Names are imported when first used, so that `import unseen` stays light and tasks never need torch.
 _HOMES = {

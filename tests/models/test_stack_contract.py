@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -101,3 +104,24 @@ def test_double_precision(model: tuple[str, dict[str, Any]]) -> None:
     for member in (0, 3):
         for a, b in zip(members.train([member], 20), together, strict=True):
             torch.testing.assert_close(a[0], b[member], rtol=0, atol=1e-9)
+
+
+def test_products_are_reproducible_in_a_fresh_process_where_torch_comes_first() -> None:
+    """MKL reads its mode at the first product: importing torch before unseen is fine, and the user's choice stays."""
+    script = (
+        "import os, torch, unseen\n"
+        "print(os.environ['MKL_CBWR'])\n"
+        "torch.set_num_threads(1)\n"
+        "torch.manual_seed(0)\n"
+        "left, right = torch.randn(3, 7, 13), torch.randn(3, 13, 9)\n"
+        "alone = torch.stack([torch.bmm(a[None], b[None])[0] for a, b in zip(left, right)])\n"
+        "print(torch.equal(torch.bmm(left, right), alone))\n"
+    )
+    for given, mode in ((None, "AUTO,STRICT"), ("AVX2", "AVX2")):
+        environment = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"}
+        if given is not None:
+            environment["MKL_CBWR"] = given
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split() == [mode, "True"]
