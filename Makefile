@@ -6,7 +6,7 @@ export OMP_NUM_THREADS := 1
 # Processes that tests start would compile the package again and again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest lint bench docs docs-serve clean
+.PHONY: demo test test-fast pytest lint bench docs docs-serve clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/quickstart.py --out demo
@@ -14,6 +14,10 @@ demo: $(VENV)/demo.stamp
 # mypy is one long process: the tests begin beside it.
 test: $(VENV)/dev.stamp
 	$(MAKE) --jobs 2 lint pytest
+
+# The unit tests alone, for use while writing: a few minutes.
+test-fast: $(VENV)/dev.stamp
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not docs and not ray and not browser"
 
 pytest: $(VENV)/dev.stamp
 	$(BIN)/pytest -n 2 --dist worksteal
@@ -25,7 +29,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 bench: $(VENV)/dev.stamp
-	$(BIN)/unseen bench --json benchmarks/latest.json
+	$(BIN)/python -m benchmarks --json benchmarks/latest.json
 
 # The variable turns off a notice of the theme's about its successor.
 docs: $(VENV)/dev.stamp

@@ -1,6 +1,6 @@
 """Fill the tables of docs/benchmarks.md with the figures of a run; the words between them are written by hand.
 
-    unseen bench --json benchmarks/latest.json
+    python -m benchmarks --json benchmarks/latest.json
     python docs/make_benchmarks.py benchmarks/latest.json [MORE.json ...]
 
 A table stands between `<!-- figures: NAME -->` and `<!-- end -->`. Of a benchmark that several files have, the first
@@ -14,9 +14,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from unseen.benchmarks.kept import Kept
-from unseen.benchmarks.rows import Row
-from unseen.benchmarks.targets import judged
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the benchmarks are no installed package
+
+from benchmarks.results_file import Kept
+from benchmarks.rows import Row
+from benchmarks.targets import judged
 
 PAGE = Path(__file__).with_name("benchmarks.md")
 PLACE = re.compile(r"<!-- figures: ([a-z -]+) -->\n.*?<!-- end -->", re.S)
@@ -226,7 +228,7 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "growth": growth,
     **{
         name: plain(name)
-        for name in ("start", "alignment", "workers", "orchestration", "cells", "size", "report", "estimate")
+        for name in ("start", "alignment", "workers", "orchestration", "trials", "size", "report", "estimate")
     },
 }
 

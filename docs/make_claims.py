@@ -8,35 +8,36 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from unseen.studies.claims import CLAIMS, ledger
-from unseen.studies.claims.judged import judged, own
-from unseen.studies.claims.page import count, every_claim, name_of, overview, paper, sections
-from unseen.studies.claims.untested import UNTESTED
+import yaml
+
+from unseen.claims import judge, page
+from unseen.claims.render import table_row
 
 HERE = Path(__file__).parent
 HEAD = """# Claims
 
-What the four papers say, and what we ask about them, as tests on records: {number} claims. Judged by the stored studies
-(see [what was run](#what-was-run)): {counts}.
+This page lists what the four papers claim and what our runs say about it: {number} claims, statements of the papers and
+questions of ours about them, as criteria on records. Verdicts by the stored studies (see [what was run](#what-was-run)): {counts}.
 """
 READING = """## How to read this
 
-* *Supported*: the whole 95 % interval of every part of a claim lies where the claim says. *Contradicted*: that of at
-  least one part lies elsewhere, also when the interval is widened for the number of parts. *Undecided*: neither.
-* No verdict rests on a point estimate, on fewer than three seeds (for `rules`: tasks), or on a run that was still
-  learning. With fewer than ten of them, as everywhere here, an interval is a hint. Of what is new to a run of `ctl` or
-  `gcog` it is judged only if it has learned its task: *no OOD in these runs* may mean that none has.
-* *What it hangs on* is the weakest part of a supported claim, else the first part that stands in its way: what should
-  hold, then the number found (of a comparison: the difference) with its interval, and how many seeds or tasks have it.
-  Errors are shares of wrong answers, or losses in units of the zero predictor's; R1 to R9 are the analyses of the
-  retrieval paper.
+* *Supported*: the whole 95 % interval of every criterion of a claim lies where the claim says. *Contradicted*: that of
+  at least one criterion lies elsewhere, even if the interval is widened for the number of criteria. *Undecided*:
+  neither.
+* No verdict rests on a point estimate, on fewer than three seeds (for `rules`: tasks), or on a run that had not
+  converged. With fewer than ten of them, as everywhere here, an interval is only indicative. In `ctl` and `gcog`,
+  generalization is judged only for runs that have learned their task: *no OOD in these runs* may mean that none has.
+* *What it hangs on* is the weakest criterion of a supported claim, else the first criterion that stands in its way:
+  what should hold, then the estimate (of a comparison: the difference) with its interval, and the number of seeds or
+  tasks. Errors are shares of wrong answers, or losses in units of the zero predictor's; R1 to R9 are the analyses of
+  the retrieval paper.
 * A verdict is about what was run. Scale `mini` has smaller worlds, narrower models and far shorter training than the
-  papers: *contradicted* says that the statement does not hold *there*. Numbers that a paper prints for its own setting
-  are compared in that setting only. Bounds that a paper leaves to words are ours.
-* `unseen claims DIR --claim NAME` has all parts with their numbers, `--format json` the same for programs. This page is
-  written by `python docs/make_claims.py DIR ...`.
-* Some claims were written when studies of scale `mini` had been run and looked at, so that their verdicts there are no
-  predictions: {late}; `rules/F1` and `retrieval/C9` were given another part then.
+  papers: *contradicted* means that the statement does not hold *there*. Numbers that a paper prints for its own setting
+  are compared in that setting only. Where a paper gives no number, the bounds are ours.
+* `unseen claims DIR --claim NAME` shows all criteria with their numbers, `--format json` gives the same to programs.
+  This page is written by `python docs/make_claims.py DIR ...`.
+* Some claims were written after studies of scale `mini` had been run and looked at, so their verdicts there are no
+  predictions: {late}. `rules/F1` and `retrieval/C9` were given another criterion then.
 """
 LATE = (
     "ctl/K6-counted",
@@ -54,36 +55,40 @@ LATE = (
 )
 INVENTORY = """## What is claimed
 
-Statement by statement, with what the papers print; then what is no claim, and why. *Ours* are questions that the
-papers do not ask.
+All statements, with the numbers that the papers print; then the statements that are not tested, and why. *Ours* are
+questions that the papers do not ask.
 """
 
 
 def _link(study: str, scale: str) -> str:
-    page = f"results/{study}-{scale}.md"
-    return page if (HERE / page).exists() else ""
+    address = f"results/{study}-{scale}.md"
+    return address if (HERE / address).exists() else ""
 
 
-def _inventory() -> list[str]:
-    claims = [CLAIMS.load(entry.name) for entry in CLAIMS]
+def _list_statements() -> list[str]:
+    claims = judge.load_claims()
+    untested = yaml.safe_load((HERE / "untested_statements.yaml").read_text(encoding="utf-8"))
+    papers = {claim.name.partition("/")[0]: claim.paper for claim in claims}
     lines = [INVENTORY]
-    for name in dict.fromkeys(map(paper, claims)):
-        lines += [f"### Claims of {name}", "", ledger.row("claim", "statement", "place", "printed"), f"|{4 * '---|'}"]
-        lines += [
-            ledger.row(name_of(one), one.statement, one.place, one.printed) for one in claims if paper(one) == name
-        ]
-        lines += ["", "No claim:", "", ledger.row("statement", "place", "why"), f"|{3 * '---|'}"]
-        lines += [ledger.row(one.says, one.place, one.why) for one in UNTESTED if one.paper == name] + [""]
+    for family, paper in papers.items():
+        lines += [f"### Claims of {paper}", "", table_row("claim", "statement", "source", "printed"), f"|{4 * '---|'}"]
+        for claim in claims:
+            if claim.paper == paper:
+                lines.append(table_row(page.mark_name(claim), claim.statement, claim.source, claim.printed))
+        lines += ["", "Not tested:", "", table_row("statement", "source", "why"), f"|{3 * '---|'}"]
+        lines += [table_row(entry["statement"], entry["source"], entry["why"]) for entry in untested[family]]
+        lines.append("")
     return lines
 
 
 def main(directories: list[str]) -> None:
     """Judge the claims by these directories and write the page."""
-    found = own([judged(Path(directory)) for directory in directories])
-    head = HEAD.format(number=len(list(CLAIMS)), counts=count(verdict for _, verdict in every_claim(found)))
+    stores = judge.keep_home_verdicts([judge.judge_store(Path(directory)) for directory in directories])
+    counts = page.count_verdicts(judged for _, judged in page.pair_claims(stores))
+    head = HEAD.format(number=len(judge.load_claims()), counts=counts)
     reading = READING.format(late=", ".join(f"`{name}`" for name in LATE))
-    text = "\n".join([head, *overview(found), reading, *sections(found, _link), *_inventory()])
-    (HERE / "claims.md").write_text(text.rstrip("\n") + "\n")
+    lines = [head, *page.format_overview(stores), reading, *page.format_sections(stores, _link), *_list_statements()]
+    (HERE / "claims.md").write_text("\n".join(lines).rstrip("\n") + "\n")
 
 
 if __name__ == "__main__":

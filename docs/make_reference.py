@@ -1,4 +1,4 @@
-"""Write src/unseen/studies/exam_reference.csv: what `unseen exam` compares models with.
+"""Write src/unseen/exam/reference.csv: what `unseen exam` compares models with.
 
     python docs/make_reference.py DIRECTORY [FILE]
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from unseen.report.exam_scores import read
-from unseen.report.source import Source
-from unseen.studies import exam_reference
+from unseen.exam import reference
+from unseen.report.data import Source
+from unseen.report.exam_scores import read_exam
 
 HERE = Path(__file__).parent
-OURS = HERE.parent / "src" / "unseen" / "studies" / exam_reference.FILE
+OURS = HERE.parent / "src" / "unseen" / "exam" / reference.FILE
 
 
 def main(directory: str, file: Path = OURS) -> None:
@@ -28,11 +28,11 @@ def main(directory: str, file: Path = OURS) -> None:
         sys.exit(f"{directory} holds {source.name}; the reference is made from exam-zoo")
     if not source.runs["status"].isin(["finished", "stopped", "diverged"]).all():
         sys.exit(f"{directory} is not finished: run exam-zoo to its end first")
-    found = read(source)
+    found = read_exam(source)
     if found is None:
         sys.exit(f"{directory} has no scores")
-    rows = found.scores.rename(columns={"model": "backbone"})[list(exam_reference.COLUMNS)]
-    held = exam_reference.read(file) if file.exists() else rows[:0]
+    rows = found.scores.rename(columns={"model": "backbone"})[list(reference.COLUMNS)]
+    held = reference.read(file) if file.exists() else rows[:0]
     kept = held[held["scale"] != source.scale]
     whole = pd.concat([kept, rows], ignore_index=True) if len(kept) else rows
     whole.to_csv(file, index=False, lineterminator="\n", float_format="%.6g")

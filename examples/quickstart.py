@@ -1,4 +1,4 @@
-"""The quickstart: can a Transformer tell "a before b" from "b before a", and which part of it does the work?
+"""The quickstart: can a Transformer tell "a before b" from "b before a", and which of its components does the work?
 
 The study `quickstart` of the catalogue: task T6 at length 5 (an opaque query stands for an ordered pair of features),
 the four ablations of the retrieval paper's Transformer, five seeds each, one worker process per core.
@@ -6,7 +6,7 @@ the four ablations of the retrieval paper's Transformer, five seeds each, one wo
     python examples/quickstart.py --out demo        about 3 minutes on two cores
 
 Expected: without positions and without self-attention the model can't see order and stays near the order-blind ceiling
-or below it; with both it goes well beyond. Stop it and run it again: it goes on. Run it once more: it only draws.
+or below it; with both it goes well beyond. Stop it and run it again: it continues. Run it once more: it only draws the figure.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import pandas as pd
 
 import unseen
 from unseen.randomness import stream
+from unseen.report.data import Source
+from unseen.report.export import save
 from unseen.report.figures import figure
-from unseen.report.save import save
-from unseen.report.source import Source
+from unseen.running.runner import Interrupted
 from unseen.stats import bootstrap
-from unseen.studies.run import Interrupted
-from unseen.studies.store import Store
+from unseen.store.store import Store
 from unseen.studies.study import study
 from unseen.tasks.base import Task
 
-CONDITION = "ood/single"
+SPLIT = "ood/single"
 SHORTCUTS = {
     "one feature: a present": "one feature",
     "a pair complete, order ignored": "order-blind",
@@ -39,16 +39,16 @@ SHORTCUTS = {
 
 
 def references(task: Task) -> dict[str, float]:
-    """What can be had without doing the task: measured on the test data, not typed in."""
-    examples = task.sample(CONDITION, 10_000, data_seed="test")
-    rules = {s.name: float((s.answer(examples) == examples.targets).mean()) for s in task.shortcuts(CONDITION)}
+    """How far shortcuts lead, measured on the test data."""
+    examples = task.sample(SPLIT, 10_000, data_seed="test")
+    rules = {s.name: float((s.answer(examples) == examples.targets).mean()) for s in task.shortcuts(SPLIT)}
     return {"chance": task.spec.target.chance} | {short: rules[name] for name, short in SHORTCUTS.items()}
 
 
 def interval(variant: str, scores: pd.Series) -> tuple[float, float]:
     """The 95 % interval of a mean over seeds."""
-    found = bootstrap(scores, generator=stream("interval", variant).block(), covers="initialisation and data")
-    return found.low, found.high
+    result = bootstrap(scores, generator=stream("interval", variant).block(), covers="initialisation and data")
+    return result.low, result.high
 
 
 def main() -> None:
@@ -60,8 +60,8 @@ def main() -> None:
     given = parser.parse_args()
     began = time.monotonic()
     quickstart = study("quickstart")
-    first = quickstart.entries(given.scale)[0].cell
-    print(f"{quickstart.question}\n\n{first.task.describe(first.task.sample(CONDITION, 1), 0)}\n", flush=True)
+    first = quickstart.entries(given.scale)[0].trial
+    print(f"{quickstart.question}\n\n{first.task.describe(first.task.sample(SPLIT, 1), 0)}\n", flush=True)
     try:
         records = unseen.run(quickstart, given.out, scale=given.scale, workers=given.workers)
     except Interrupted as stopped:
@@ -69,21 +69,21 @@ def main() -> None:
         sys.exit(130)
     with Store.read(given.out) as store:
         if len(store.failures()):
-            sys.exit(f"{len(store.failures())} cells failed: unseen results {given.out} --failures")
+            sys.exit(f"{len(store.failures())} trials failed: unseen results {given.out} --failures")
 
-    scores = records.query("condition == @CONDITION and selection == 'best' and metric == 'accuracy' and factor == ''")
-    scores = scores[scores.scale == given.scale][["variant", "seed", "value", "still_learning"]]
-    scores = scores.assign(still_learning=scores.still_learning == 1)
-    print(f"accuracy on {CONDITION} ({first.task.conditions[CONDITION].summary}), weights best on validation\n")
+    scores = records.query("split == @SPLIT and selection == 'best' and metric == 'accuracy' and factor == ''")
+    scores = scores[scores.scale == given.scale][["variant", "seed", "value", "not_converged"]]
+    scores = scores.assign(not_converged=scores.not_converged == 1)
+    print(f"accuracy on {SPLIT} ({first.task.splits[SPLIT].summary}), weights best on validation\n")
     print(f"{'model':<11}{'mean':>6}  {'95 % interval':<15}  every seed")
     for variant, runs in scores.groupby("variant", sort=False):
         low, high = interval(variant, runs.value)
         each = " ".join(f"{value:.3f}" for value in runs.value)
-        rising = ", ".join(map(str, runs.seed[runs.still_learning]))
+        rising = ", ".join(map(str, runs.seed[runs.not_converged]))
         span = f"[{low:.3f}, {high:.3f}]" if len(runs) >= 3 else "needs 3 seeds"
         print(
             f"{variant:<11}{runs.value.mean():>6.3f}  {span:<15}  {each}"
-            + (f"   still learning: {rising}" if rising else "")
+            + (f"   not converged: {rising}" if rising else "")
         )
     lines, seeds = references(first.task), scores.seed.nunique()
     print("\n" + "   ".join(f"{name} {value:.3f}" for name, value in lines.items()))
@@ -94,8 +94,8 @@ def main() -> None:
     drawing = picture.draw(Source.read(given.out, given.scale))
     assert drawing is not None
     subtitle = [
-        "T6, length 5: “did a occur before b?” behind an opaque query. Every dot is a seed, hollow if still",
-        f"learning; bars are 95 % intervals over {seeds} seeds. {first.recipe.steps} steps of batch "
+        "T6, length 5: “did a occur before b?” behind an opaque query. Every dot is a seed, hollow if not",
+        f"converged; bars are 95 % intervals over {seeds} seeds. {first.recipe.steps} steps of batch "
         f"{first.recipe.batch} (the paper: 1 000 000 of 10).",
     ]
     files = [save(picture, drawing, given.out / f"quickstart.{kind}", subtitle) for kind in ("png", "svg", "json")]

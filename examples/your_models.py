@@ -1,4 +1,4 @@
-"""Four models as a user would bring them; each runs on every task. See docs/your-model.md.
+"""Four models as a user might write them; each runs on every task. See docs/your-model.md.
 
 unseen train ctl/A your_models:Recurrent --steps 2000 --out runs/mine         # from this directory
 """
@@ -20,7 +20,7 @@ class Recurrent(unseen.Adapter):
 
 
 class Stock(unseen.Adapter):
-    """torch's Transformer encoder, with an option of its own: `--set layers=3`."""
+    """torch's Transformer encoder, with its own option: `--set layers=3`."""
 
     class Options(unseen.Adapter.Options):
         layers: int = 2
@@ -31,7 +31,7 @@ class Stock(unseen.Adapter):
 
 
 class Decay(nn.Module):
-    """A state-space model in small: every channel decays at its own rate and takes in what comes."""
+    """A small state-space model: every channel decays at its own rate and adds its input."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -39,10 +39,11 @@ class Decay(nn.Module):
         self.rate = nn.Parameter(torch.linspace(-4, 1, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        kept, taken = torch.exp(-torch.exp(self.rate)), self.enter(x)
-        states = [taken[:, 0]]
+        decay = torch.exp(-torch.exp(self.rate))
+        inputs = self.enter(x)
+        states = [inputs[:, 0]]
         for t in range(1, x.shape[1]):
-            states.append(kept * states[-1] + taken[:, t])
+            states.append(decay * states[-1] + inputs[:, t])
         return x + self.leave(F.relu(torch.stack(states, 1)))
 
 
@@ -54,7 +55,7 @@ class StateSpace(unseen.Adapter):
 
 
 class Bert(unseen.Adapter):
-    """An encoder of Hugging Face, made from its config: nothing is downloaded. `pip install transformers`."""
+    """A Hugging Face encoder, built from its config: nothing is downloaded. `pip install transformers`."""
 
     def core(self, width: int) -> nn.Module:
         from transformers import BertConfig, BertModel

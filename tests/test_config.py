@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError, model_validator
+from pydantic import ConfigDict, ValidationError, model_validator
 
 from unseen.config import Config, canonical, digest
 from unseen.errors import UsageError
@@ -155,3 +155,15 @@ def test_its_text_is_written_once_and_is_no_option() -> None:
     assert one.as_json is one.as_json
     assert list(one) == list(Recipe(steps=10)) and one == Recipe(steps=10)
     assert one.model_copy(update={"steps": 20}).as_json == Recipe(steps=20).as_json
+
+
+class Open(Config):
+    model_config = ConfigDict(extra="allow")
+
+    name: str = "open"
+
+
+def test_extra_values_of_a_config_that_allows_them_are_options_and_part_of_the_identity() -> None:
+    """They have no field, and so no default: this is how a user's own model keeps its options."""
+    assert Open.parse({"width": 8}).options() == {"name": "open", "width": 8}
+    assert Open.parse({"width": 8}).identity() != Open.parse({"width": 9}).identity()

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 import unseen
 from unseen.errors import CheckFailed, UsageError
-from unseen.report.exam_scores import read, table
-from unseen.report.source import Source
+from unseen.exam import exam as battery
+from unseen.report.data import Source
+from unseen.report.exam_scores import exam_table, read_exam
 from unseen.spec import Spec
-from unseen.studies import exam as battery
-from unseen.studies.merge import merge
-from unseen.studies.store import Store
+from unseen.store.merge import merge
+from unseen.store.store import Store
 
 FEW = {name: battery.BATTERY[name] for name in ("presence", "sums")}
 
@@ -54,7 +54,7 @@ def test_a_table_of_abilities_and_a_page(tmp_path: Path) -> None:
         ("amplitude", "sums"),
     ]
     assert set(found["runs"]) == {1} and (found["chance"] < found["oracle"]).all()
-    assert any("specialization needs a trace `gating.weights`" in note for note in found.attrs["notes"])
+    assert any("specialization needs the activations `gating.weights`" in note for note in found.attrs["notes"])
     assert found.attrs["page"] == str(out / "report.html") and "exam-abilities" in Path(found.attrs["page"]).read_text()
     other = unseen.model("lstm", width=8)
     with pytest.raises(UsageError, match="holds other work"):
@@ -64,8 +64,8 @@ def test_a_table_of_abilities_and_a_page(tmp_path: Path) -> None:
         for path in (out, tmp_path / "other"):
             with Store.read(path) as store:
                 merge(both, store)
-    merged = read(Source.read(tmp_path / "both", "smoke"))
-    assert merged is not None and len(table(merged)) == len(found) + len(theirs)
+    merged = read_exam(Source.read(tmp_path / "both", "smoke"))
+    assert merged is not None and len(exam_table(merged)) == len(found) + len(theirs)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,6 @@ def test_an_exam_of_which_nothing_is_left_says_so(tmp_path: Path, monkeypatch: p
     def fail(*given: object, **more: object) -> None:
         raise RuntimeError("no memory today")
 
-    monkeypatch.setattr("unseen.studies.slice.Trainer", fail)
+    monkeypatch.setattr("unseen.running.chunk.Trainer", fail)
     with pytest.raises(CheckFailed, match=r"every run of the exam has failed; `unseen results .* --failures` says why"):
         unseen.exam("lstm", tmp_path / "out", scale="smoke", executor="inline", progress="none")

@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader, RandomSampler
 
 from unseen.errors import UsageError
-from unseen.loaders import STRETCH, IterableDataset, MapDataset
+from unseen.loaders import CHUNK_BLOCKS, IterableDataset, MapDataset
 from unseen.tasks import task
 
-ROWS = STRETCH * 1024
+ROWS = CHUNK_BLOCKS * 1024
 SMALL: dict[str, dict[str, Any]] = {
     "retrieval/T6": {"length": 4},
     "ctl/A": {"symbols": 4, "functions": 8, "train_size": 600, "iid_size": 50, "ood_size": 50, "max_length": 4},
@@ -36,12 +36,10 @@ def assert_equal(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
     assert all(torch.equal(found[name], wanted[name]) for name in wanted)
 
 
-def as_sampled(
-    name: str, condition: str, n: int, start: int = 0, data_seed: Any = 0, **options: Any
-) -> dict[str, Tensor]:
+def as_sampled(name: str, split: str, n: int, start: int = 0, data_seed: Any = 0, **options: Any) -> dict[str, Tensor]:
     """The examples once more, as plain tensors of the kinds that models take."""
     found = task(name, **options)
-    drawn = found.sample(condition, n, start, data_seed)
+    drawn = found.sample(split, n, start, data_seed)
     kinds = {"real": torch.float32, "bits": torch.float32, "category": torch.int64, "mask": torch.bool}
     wanted = {
         field.name: torch.from_numpy(drawn.inputs[field.name]).to(kinds[field.kind]) for field in found.spec.inputs
@@ -93,7 +91,7 @@ def test_workers_share_an_iterable_dataset_out(workers: int, start: int) -> None
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_endless_condition_does_not_end(workers: int) -> None:
+def test_an_endless_split_does_not_end(workers: int) -> None:
     loader = DataLoader(IterableDataset("rules/mlp"), 1024, num_workers=workers)
     found = joined(islice(loader, 10))
     several = as_sampled("rules/mlp", "train", 4 * ROWS)
@@ -102,7 +100,7 @@ def test_an_endless_condition_does_not_end(workers: int) -> None:
     assert len(rows) == 10 * 1024 == len(set(rows)) and set(rows) <= known
 
 
-def test_a_finite_condition_is_gone_through_once() -> None:
+def test_a_finite_split_is_gone_through_once() -> None:
     found = IterableDataset(task("retrieval/T1", evaluation_size=50), "iid")
     assert sum(1 for _ in found) == 50 == sum(1 for _ in found)
     assert len(MapDataset(task("retrieval/T1", evaluation_size=50), "iid")) == 50

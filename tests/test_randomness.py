@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from unseen.randomness import Draws, Stream, _inverse_normal, portable_log, stream
+from unseen.randomness import Draws, RandomStream, _inverse_normal, portable_log, stream
 
 N = 40_000
 LEAST = 1e-4
@@ -30,7 +30,7 @@ class TestGolden:
     """Numbers that never change: all data of all tasks rest on them."""
 
     def test_key(self) -> None:
-        assert stream("golden", "x", 0) == Stream((12022754619050897456, 6101263673731434973))
+        assert stream("golden", "x", 0) == RandomStream((12022754619050897456, 6101263673731434973))
 
     def test_words(self) -> None:
         assert golden().words(3).tolist() == [8861658214873655462, 17196708327372505863, 3988681464486137655]

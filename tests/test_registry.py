@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from unseen.errors import UsageError
-from unseen.registry import Entry, Registry
+from unseen.registry import Registry, RegistryEntry
 
 TABLE = {"round": ("math:pi", "a circle"), "path": ("os:path.join", "a nested attribute")}
 
@@ -40,7 +40,7 @@ def test_names_are_loaded_by_module_and_attribute() -> None:
     assert shapes().load("path") is __import__("os").path.join
     assert [entry.name for entry in shapes()] == ["round", "path"]
     assert "round" in shapes() and "square" not in shapes()
-    assert shapes().entry("round") == Entry("round", "math:pi", "a circle")
+    assert shapes().entry("round") == RegistryEntry("round", "math:pi", "a circle")
 
 
 def test_taken_name_is_refused() -> None:

@@ -7,15 +7,15 @@ import math
 import pytest
 
 from unseen.errors import UsageError
-from unseen.spec import Field, Grid, Spec, Stream, Target
+from unseen.spec import Field, GridShape, Spec, Stream, Target
 
 TOKENS = Stream("tokens", 10)
 SPEC = Spec(
-    (TOKENS, Stream("cells", 101, Grid(10, 10))),
+    (TOKENS, Stream("trials", 101, GridShape(10, 10))),
     (
         Field("token", "category", 30, "tokens"),
         Field("real", "mask", 1, "tokens"),
-        Field("cell", "real", 3, "cells"),
+        Field("trial", "real", 3, "trials"),
         Field("query", "bits", 36),
     ),
     Target("category", 8),
@@ -55,13 +55,13 @@ def test_mistakes_are_refused(
 
 def test_lookups() -> None:
     assert SPEC.field("query") == Field("query", "bits", 36)
-    assert SPEC.stream("cells").order == Grid(10, 10)
+    assert SPEC.stream("trials").order == GridShape(10, 10)
     assert [field.name for field in SPEC.along("tokens")] == ["token", "real"]
     assert [field.name for field in SPEC.along(None)] == ["query"]
-    with pytest.raises(UsageError, match="no input field 'tokn'; it has token, real, cell, query"):
+    with pytest.raises(UsageError, match="no input field 'tokn'; it has token, real, trial, query"):
         SPEC.field("tokn")
-    with pytest.raises(UsageError, match=r"no stream 'cell'\. Did you mean 'cells'"):
-        SPEC.stream("cell")
+    with pytest.raises(UsageError, match=r"no stream 'trial'\. Did you mean 'trials'"):
+        SPEC.stream("trial")
 
 
 def test_require_accepts_the_very_field_and_no_other() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer.main
-from page import Page
 
+from page import Page
 from unseen.cli.main import app
 
 HEAD = """# Commands
@@ -34,7 +34,7 @@ def section(command: Any, parent: typer.Context) -> str:
     context = typer.Context(command, info_name=command.name, parent=parent)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     records = [parameter.get_help_record(context) for parameter in command.params]
-    rows = [f"| `{cell(names)}` | {cell(words(text))} |" for names, text in filter(None, records)]
+    rows = [f"| `{one_line(names)}` | {one_line(words(text))} |" for names, text in filter(None, records)]
     return "\n".join(
         [
             f"## {command.name}",
@@ -57,6 +57,6 @@ def words(text: str) -> str:
     return COMMANDS.sub(lambda m: "```text\n" + re.sub(r"\n+", "\n", m[0]) + "\n```", said)
 
 
-def cell(text: str) -> str:
-    """Text in one cell of a table."""
+def one_line(text: str) -> str:
+    """Text for one cell of a table."""
     return re.sub(r"\s+", " ", text)

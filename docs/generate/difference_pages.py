@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
 from page import Page
 
 FOLDER = Path(__file__).parents[1] / "differences"
@@ -27,7 +28,7 @@ class Way:
     """Another behaviour and the setting that gives it.
 
     `set` is a name and options: of a task or a model (`rules/mha search=2 nearest=false`), of a `recipe` or the
-    `evaluation`, of a function (`unseen.metrics.adaptation half=false`); or a `study`, a `claim`, or a command with an
+    `evaluation`, of a function (`unseen.analysis.adaptation half=false`); or a `study`, a `claim`, or a command with an
     option (`unseen results --votes`).
     """
 
@@ -92,8 +93,8 @@ def _index(registers: list[Register]) -> str:
     lines = [
         "# Where papers, code and data differ",
         "",
-        "A published system is described twice, in a paper and in code, and the two do not always agree. These are the "
-        f"{total} places that we know of in the four systems: what the paper says, what code or data do, what Unseen "
+        "A published system is described twice, in a paper and in its code, and the two do not always agree. These are the "
+        f"{total} differences that we know of in the four systems: what the paper says, what code or data do, what Unseen "
         "does by default, and the setting that gives the other. The test suite builds every setting named here and "
         "looks up every test.",
         "",
@@ -107,8 +108,8 @@ def _index(registers: list[Register]) -> str:
     ]
     for register in registers:
         count = Counter(entry.follows for entry in register.entries)
-        cells = " | ".join(str(count[name]) for name in FOLLOWS)
-        lines.append(f"| [{FAMILIES[register.family]}]({register.family}.md) | {len(register.entries)} | {cells} |")
+        counts = " | ".join(str(count[name]) for name in FOLLOWS)
+        lines.append(f"| [{FAMILIES[register.family]}]({register.family}.md) | {len(register.entries)} | {counts} |")
     for register in registers:
         lines += ["", f"## {FAMILIES[register.family]}", "", f"*{register.paper}*", ""]
         lines += _list(register)

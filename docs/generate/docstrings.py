@@ -30,6 +30,15 @@ class Docstrings(griffe.Extension):
 def fenced(text: str) -> str:
     """Code as blocks of code, not as the quotations that Markdown would make of `>>>`."""
     text = INDENTED.sub(lambda m: block("python", dedent(m[0]).rstrip("\n")) + "\n", text)
+    return fence_examples(text)
+
+
+def fence_examples(text: str) -> str:
+    """Worked examples as blocks of code.
+
+    >>> fence_examples(">>> 1 + 1\\n2").splitlines()
+    ['```pycon', '>>> 1 + 1', '2', '```']
+    """
     return EXAMPLE.sub(lambda m: block("pycon", m[0]), text)
 
 

@@ -242,7 +242,7 @@ BACKBONES: dict[str, Equations] = {
                     "",
                     r"\mathrm{LN}(x_i)",
                     rf"A_{{ij}} = {SOFTMAX}_j ( [ (q_i + u)^\top k_j + (q_i + v)^\top (W_r e_{{j-i}})_a ] / \surd k )",
-                    " a; u and v are vectors of the head, e the sinusoidal code of the difference of places",
+                    " a; u and v are vectors of the head, e the sinusoidal code of the difference of positions",
                 ),
             ),
             Step("the map of differences, and u and v of all heads", r"W_r, \; u, \; v", "d**2 + 2 * d"),
@@ -398,7 +398,7 @@ ONE_SEQUENCE = Step(
 )
 TWO_STREAMS = (
     Step(
-        "tokens of rule and stimulus, with sinusoidal codes of their places",
+        "tokens of rule and stimulus, with sinusoidal codes of their positions",
         r"x_t^s = E^s a_t^s + b^s + p_t, \quad s \in \{\mathrm{rule}, \mathrm{stimulus}\}",
         "d * (F + S + 2)",
     ),
@@ -731,7 +731,7 @@ PAPERS: dict[str, Equations] = {
         {
             **GCOG,
             "T": (
-                "places of distances: 100 for the rule, then the stimulus",
+                "positions of distances: 100 for the rule, then the stimulus",
                 lambda options, spec, module: 100 + spec.stream("stimulus").length,
             ),
             "d": ("width of a token", lambda options, spec, module: options.width),

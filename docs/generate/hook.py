@@ -13,6 +13,7 @@ import study_pages
 import task_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
 from page import Page
 
 GENERATORS: tuple[Callable[[], Iterator[Page]], ...] = (

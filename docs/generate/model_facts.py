@@ -1,4 +1,4 @@
-"""What the package itself says of a model: where it can be built, how large it is, its options, what it keeps."""
+"""What the package says about a model: where it can be built, its size, its options, its activations."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from option_tables import shown, words
 from torch import nn
 
 from unseen.config import Config
-from unseen.engine.feed import tensors
 from unseen.errors import UsageError
 from unseen.models import BACKBONES, MODELS, options
 from unseen.models.build import build, parameter_count
-from unseen.models.flops import Forward, forward_flops
-from unseen.models.layers.tape import CountingTape, Tape
+from unseen.models.context import Context, CountingContext
+from unseen.models.flops import ForwardFlops, forward_flops
 from unseen.spec import Spec
 from unseen.tasks import TASKS, task
+from unseen.training.batches import input_tensors
 
 EXAMPLES = 3
-"""On how many examples a model is tried, to see what it keeps."""
+"""The number of examples on which a model is tried, to see what it captures."""
 WORDS = {
     "width": "width of a state",
     "layers": "how many layers there are",
     "heads": "heads of attention; they share the width",
     "dropout": "share of numbers that is dropped in training",
-    "norm": "norms before each part of a layer, or after it",
-    "positions": "how tokens know their places",
+    "norm": "layer norms before each sublayer, or after it",
+    "positions": "how tokens know their positions",
+    "causal": "whether tokens attend only to earlier tokens and themselves",
     "latents": "how many latents there are",
     "modules": "how many modules there are",
     "gating": "how modules are chosen: [the rules family](../rules.md)",
@@ -59,7 +60,7 @@ class Size:
     tasks: tuple[str, ...]
     spec: Spec
     parameters: int
-    forward: Forward
+    forward: ForwardFlops
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def tensors_of(made: nn.Module) -> list[tuple[str, tuple[int, ...], int]]:
 
 
 def parts(made: nn.Module) -> dict[str, int]:
-    """Parameters by the part of the module that has them."""
+    """Parameters by submodule."""
     found: dict[str, int] = {}
     for name, parameter in made.named_parameters():
         part = name.partition(".")[0]
@@ -135,20 +136,20 @@ def parts(made: nn.Module) -> dict[str, int]:
     return found
 
 
-def kept(model: str, where: str) -> dict[str, tuple[int, ...]]:
-    """What a model offers to the tape on a task, with its shape for one example."""
+def captured(model: str, where: str) -> dict[str, tuple[int, ...]]:
+    """The activations that a model captures on a task, with their shapes for one example."""
     chosen = task(where)
     made = module(model, chosen.spec)
-    if made is None or "tape" not in inspect.signature(made.forward).parameters:
+    if made is None or "ctx" not in inspect.signature(made.forward).parameters:
         return {}
     examples = chosen.sample("train", EXAMPLES)
-    inputs = tensors(examples.inputs, chosen.spec, torch.float32, "cpu")
+    inputs = input_tensors(examples.inputs, chosen.spec, torch.float32, "cpu")
     with torch.no_grad():
-        counting = CountingTape(training=False)
-        made(inputs, tape=counting)
-        tape = Tape(wanted=counting.names)
-        made(inputs, tape=tape)
-    return {name: tuple(tape.kept[name].shape[1:]) for name in dict.fromkeys(counting.names)}
+        counting = CountingContext(training=False)
+        made(inputs, ctx=counting)
+        ctx = Context(wanted=counting.names)
+        made(inputs, ctx=ctx)
+    return {name: tuple(ctx.captured[name].shape[1:]) for name in dict.fromkeys(counting.names)}
 
 
 def model_options(model: str) -> list[Option]:

@@ -7,26 +7,27 @@ import re
 from collections.abc import Iterator, Sequence
 
 import model_facts
+from docstrings import fence_examples
 from equations import EQUATIONS, Equations, parameters
 from latex2mathml.converter import convert
 from model_facts import Size, family, thousands
-from page import Page
 from study_pages import studies_with
 from writing import fenced, fold, link, sections, table
 
-from unseen.cli.plan import operations
-from unseen.engine.recipe import published
-from unseen.export.origins import paper
+from page import Page
+from unseen.cli.plan import format_flops
+from unseen.export.families import paper
 from unseen.models import MODELS, options
 from unseen.tasks import task
+from unseen.training.recipe import published
 
 CONVENTIONS = (
     "At the default options. Vectors are columns; LN is a layer norm with a gain and a bias, σ the logistic function, "
     "⊙ the product entry by entry, [a ; b] one below the other. Dropout is left out."
 )
 COUNTED = (
-    "Counted by the package: numbers that are trained, and the operations of a forward pass on one example (products "
-    "of matrices; a multiply-add is two), for sequences as long as in training."
+    "Counted by the package: trained parameters, and the FLOPs of a forward pass on one example (matrix products; a "
+    "multiply-add is two), for sequences as long as in training."
 )
 INDEX = "models/index.md"
 HEAD = """# Models
@@ -91,12 +92,12 @@ def _page(name: str, summary: str) -> str:
             "What it computes": _equations(name, own, where) if own else "",
             "Size": _sizes(name, own),
             "Options": _options(name),
-            "Traces": _traces(name, where),
+            "Activations": _activations(name, where),
             "Use": _use(name, where),
             "Where it comes from": _origin(name, where),
         }
     )
-    about = "\n\n".join(re.sub(r"; see `\w+`", "", text) for text in model_facts.docstrings(cls))
+    about = "\n\n".join(fence_examples(re.sub(r"; see `\w+`", "", text)) for text in model_facts.docstrings(cls))
     return f"# {name}\n\n{summary[:1].upper()}{summary[1:]}.\n\n{about}\n\n{body}\n"
 
 
@@ -158,7 +159,8 @@ def _html_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _sizes(name: str, own: Equations | None) -> str:
     found = model_facts.sizes(name)
     rows = [
-        (_tasks(size.tasks), thousands(size.parameters), operations(size.forward.each), _fixed(size)) for size in found
+        (_tasks(size.tasks), thousands(size.parameters), format_flops(size.forward.each), _fixed(size))
+        for size in found
     ]
     printed = f"The paper prints {own.printed}." if own and own.printed else ""
     where = model_facts.reference(name)
@@ -176,8 +178,8 @@ def _sizes(name: str, own: Equations | None) -> str:
                 COUNTED,
                 table(("task", "parameters", "each example", "each batch"), rows),
                 printed,
-                f"By the parts of the module, on `{where}`:",
-                table(("part", "parameters"), parts),
+                f"By submodule, on `{where}`:",
+                table(("submodule", "parameters"), parts),
                 fold("note", "Every tensor", table(("tensor", "shape", ""), every)),
             ],
         )
@@ -186,7 +188,7 @@ def _sizes(name: str, own: Equations | None) -> str:
 
 def _fixed(size: Size) -> str:
     """What a batch costs however large it is: maps of positions, products of weights."""
-    return operations(size.forward.fixed) if size.forward.fixed else "–"
+    return format_flops(size.forward.fixed) if size.forward.fixed else "–"
 
 
 def _options(name: str) -> str:
@@ -196,20 +198,20 @@ def _options(name: str) -> str:
     return "\n\n".join(filter(None, ["In Python as keywords, on the command line as `--set`.", shown, words]))
 
 
-def _traces(name: str, where: str) -> str:
-    found = model_facts.kept(name, where)
+def _activations(name: str, where: str) -> str:
+    found = model_facts.captured(name, where)
     if not found:
         return ""
     repeated: dict[tuple[str, tuple[int, ...]], list[str]] = {}
-    for trace, shape in found.items():
-        repeated.setdefault((re.sub(r"\.\d+\.", ".*.", trace), shape), []).append(trace)
+    for activation, shape in found.items():
+        repeated.setdefault((re.sub(r"\.\d+\.", ".*.", activation), shape), []).append(activation)
     rows = [
-        (" … ".join(f"`{trace}`" for trace in dict.fromkeys((traces[0], traces[-1]))), " × ".join(map(str, shape)))
-        for (_, shape), traces in repeated.items()
+        (" … ".join(f"`{name}`" for name in dict.fromkeys((names[0], names[-1]))), " × ".join(map(str, shape)))
+        for (_, shape), names in repeated.items()
     ]
     return (
-        "What a pass offers to the [tape](../reference/models.md), with its shape for one example of "
-        f"`{where}`; `runs.trace()` returns it.\n\n{table(('trace', 'shape'), rows)}"
+        "What a forward pass captures in the [context](../reference/models.md), with the shape for one example of "
+        f"`{where}`; `runs.activations()` returns it.\n\n{table(('activation', 'shape'), rows)}"
     )
 
 

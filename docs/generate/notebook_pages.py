@@ -16,13 +16,14 @@ from jupyter_client.manager import AsyncKernelManager
 from mkdocs.exceptions import PluginError
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
 from page import Page
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 INDEX = """# Notebooks
 
-In the folder `notebooks/`, kept without outputs: what is shown here was computed when this site was built. To run them
-yourself: `pip install 'unseen[report,export]' jupyterlab`, then `jupyter lab notebooks/`.
+Notebooks to run and to change. They are in the folder `notebooks/`, stored without outputs: what is shown here was computed
+when this site was built. To run them yourself: `pip install 'unseen[report,export]' jupyterlab`, then `jupyter lab notebooks/`.
 
 """
 Notebook = Any

@@ -6,29 +6,29 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
-from page import Page
 from writing import fenced, fold, link, sections, table
 
+from page import Page
+from unseen.claims import CLAIMS
 from unseen.report.figures import figures
-from unseen.studies.claims import CLAIMS
 from unseen.studies.deviations import deviations, levels_in_use
-from unseen.studies.grid import Entry
 from unseen.studies.study import STUDIES, Study, study
+from unseen.studies.trial import Entry
 
 DOCS = Path(__file__).parents[1]
 INDEX, RESULTS = "studies/index.md", "results/index.md"
 HEAD = """# The catalogue
 
-Studies that come with Unseen. Minutes are on two cores; scales without any have no budget. `unseen plan STUDY` prices
-one on your machine, `unseen run STUDY --out DIR` runs it; [how to write your own](../studies.md).
+The studies that come with Unseen, most of them the papers' own experiments. Minutes are on two cores; scales without any have no
+budget. `unseen plan STUDY` estimates the cost on your machine, `unseen run STUDY --out DIR` runs it;
+[how to write your own](../studies.md).
 """
 RESULTS_HEAD = """# Results
 
-Studies that were run, with their tables, pictures and what they say. What the papers' claims came to over all of them:
-[claims](../claims.md).
+What came out of the studies that were run: tables, figures and findings. The verdicts on the papers' claims over all of
+them: [claims](../claims.md).
 """
 FULL = "full"
 
@@ -53,15 +53,15 @@ def studies_with(model: str) -> list[str]:
 
 @cache
 def entries(name: str, scale: str) -> tuple[Entry, ...]:
-    """The cells of a study with their levels."""
+    """The trials of a study with their levels."""
     return tuple(study(name).entries(scale))
 
 
 @cache
 def _used(name: str) -> dict[str, tuple[str, ...]]:
     """The tasks and the models of a study, at any scale."""
-    cells = [entry.cell for scale in study(name).scales for entry in entries(name, scale)]
-    return {part: tuple(sorted({getattr(cell, part).name for cell in cells})) for part in ("task", "model")}
+    trials = [entry.trial for scale in study(name).scales for entry in entries(name, scale)]
+    return {part: tuple(sorted({getattr(trial, part).name for trial in trials})) for part in ("task", "model")}
 
 
 def results_of(name: str) -> dict[str, str]:
@@ -119,25 +119,22 @@ def _page(one: Study, summary: str) -> str:
 
 
 def _about(one: Study, summary: str) -> str:
-    """What the file of the study says; of a study from elsewhere, its line of the registry."""
-    entry = STUDIES.entry(one.name)
-    text = inspect.cleandoc(import_module(entry.target.partition(":")[0]).__doc__ or "")
-    paragraphs = [part for part in text.split("\n\n") if not re.match(r" {4}|unseen ", part)]
-    said = "\n\n".join(paragraphs).removeprefix(f"`{one.name}`: ") or summary
-    return said[:1].upper() + said[1:]
+    """The docstring of the study's grids; without one, its line of the registry."""
+    text = inspect.cleandoc(one.grids.__doc__ or "") or summary
+    return text[:1].upper() + text[1:]
 
 
 def _scale_table(one: Study) -> str:
     rows = []
     for scale, minutes in one.scales.items():
-        cells = [entry.cell for entry in entries(one.name, scale)]
+        trials = [entry.trial for entry in entries(one.name, scale)]
         rows.append(
             (
                 f"`{scale}`",
-                f"{len(cells):,}",
-                str(len({cell.seed for cell in cells})),
-                f"{_range(cell.recipe.steps for cell in cells)} of {_range(cell.recipe.batch for cell in cells)}",
-                f"{sum(cell.recipe.steps for cell in cells):,}",
+                f"{len(trials):,}",
+                str(len({trial.seed for trial in trials})),
+                f"{_range(trial.recipe.steps for trial in trials)} of {_range(trial.recipe.batch for trial in trials)}",
+                f"{sum(trial.recipe.steps for trial in trials):,}",
                 "–" if minutes is None else f"{minutes:g} min",
             )
         )
@@ -202,7 +199,7 @@ def _list(texts: Sequence[str]) -> str:
 def _claims(one: Study, path: str) -> str:
     if not one.claims:
         return ""
-    rows = [(f"`{name}`", CLAIMS.entry(name).summary, CLAIMS.load(name).place) for name in one.claims]
+    rows = [(f"`{name}`", CLAIMS.entry(name).summary, CLAIMS.load(name).source) for name in one.claims]
     return (
         f"Judged from its records by `unseen claims DIR`; verdicts so far: {link('claims', 'claims.md', path)}.\n\n"
         f"{table(('claim', 'in short', 'where'), rows)}"
@@ -214,7 +211,7 @@ def _figures(one: Study) -> str:
     families = {name.partition("/")[0] for name in _used(one.name)["task"]}
     exam = one.name.startswith("exam")
     some = figures({"exam", ""} if exam else {*families, ""})
-    rows = [(f"`{one.name}`", one.title, one.place) for one in some]
+    rows = [(f"`{figure.name}`", figure.title, figure.origin) for figure in some]
     return (
         "`unseen report DIR` draws, of these, all that have something to show in what was run:\n\n"
         f"{fold('note', f'{len(rows)} figures', table(('figure', 'what it shows', 'where'), rows))}"

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from posixpath import basename
 from typing import Any
 
-from page import Page
 from writing import fenced, fold
 
+from page import Page
 from unseen.errors import UsageError
-from unseen.tasks.base import Condition, Examples, Task
+from unseen.tasks.base import Examples, Split, Task
 
 STYLE = "<style>.example { background: #fff; border: 1px solid #ccd; border-radius: 6px; padding: 8px; }</style>"
 """Pictures are drawn for white paper; on a dark page they keep theirs."""
@@ -25,60 +25,60 @@ def path_of(name: str) -> str:
     return f"tasks/{name}.md"
 
 
-def picture_path(name: str, condition: str) -> str:
+def picture_path(name: str, split: str) -> str:
     """Where the picture of an example lies: beside the page."""
-    return f"tasks/{name}-{re.sub(r'[^A-Za-z0-9]+', '-', condition)}.svg"
+    return f"tasks/{name}-{re.sub(r'[^A-Za-z0-9]+', '-', split)}.svg"
 
 
-def test_condition(task: Task) -> Condition:
-    """The condition that stands for what is asked for after training: the first out of distribution, or the last."""
-    named = [one for name, one in task.conditions.items() if name.startswith("ood/")]
-    return (named or list(task.conditions.values())[::-1])[0]
+def test_split(task: Task) -> Split:
+    """The split that stands for what is asked for after training: the first out of distribution, or the last."""
+    named = [one for name, one in task.splits.items() if name.startswith("ood/")]
+    return (named or list(task.splits.values())[::-1])[0]
 
 
-def example(task: Task, condition: str) -> Examples:
-    """The example that the page shows: the one `unseen show TASK --condition CONDITION -n 1` prints."""
-    return task.sample(condition, 1)
+def example(task: Task, split: str) -> Examples:
+    """The example that the page shows: the one `unseen show TASK --split SPLIT -n 1` prints."""
+    return task.sample(split, 1)
 
 
 def pictures(task: Task) -> Iterator[Page]:
-    """A picture for each condition; none if the task draws none."""
-    for condition in task.conditions:
+    """A picture for each split; none if the task draws none."""
+    for split in task.splits:
         try:
-            yield Page(picture_path(task.name, condition), task.picture(example(task, condition), 0))
+            yield Page(picture_path(task.name, split), task.picture(example(task, split), 0))
         except UsageError:
             return
 
 
 def gallery(task: Task, drawn: bool) -> str:
-    """One example of each condition; those of training and of the first test are open."""
-    tested = test_condition(task)
+    """One example of each split; those of training and of the first test are open."""
+    tested = test_split(task)
     record = json_lines(task.record(example(task, "train"), 0))
     parts = [
         STYLE,
-        _open(task, task.condition("train"), drawn),
+        _open(task, task.get_split("train"), drawn),
         fold("abstract", "The same as JSON", fenced("json", record)),
         _open(task, tested, drawn),
     ]
     others = [
         fold("example", f"{name}: {one.summary}", _body(task, one, drawn))
-        for name, one in task.conditions.items()
+        for name, one in task.splits.items()
         if name not in ("train", tested.name)
     ]
-    return "\n\n".join([*parts, *(["### Other conditions", *others] if others else [])])
+    return "\n\n".join([*parts, *(["### Other splits", *others] if others else [])])
 
 
-def _open(task: Task, condition: Condition, drawn: bool) -> str:
-    summary = f"{condition.summary[:1].upper()}{condition.summary[1:]}."
-    return "\n\n".join([f"### `{condition.name}`", summary, _body(task, condition, drawn)])
+def _open(task: Task, split: Split, drawn: bool) -> str:
+    summary = f"{split.summary[:1].upper()}{split.summary[1:]}."
+    return "\n\n".join([f"### `{split.name}`", summary, _body(task, split, drawn)])
 
 
-def _body(task: Task, condition: Condition, drawn: bool) -> str:
-    text = fenced("text", task.describe(example(task, condition.name), 0))
+def _body(task: Task, split: Split, drawn: bool) -> str:
+    text = fenced("text", task.describe(example(task, split.name), 0))
     if not drawn:
         return text
-    name = basename(picture_path(task.name, condition.name))
-    return f"![An example of {task.name}, {condition.name}]({name}){{ .example loading=lazy }}\n\n{text}"
+    name = basename(picture_path(task.name, split.name))
+    return f"![An example of {task.name}, {split.name}]({name}){{ .example loading=lazy }}\n\n{text}"
 
 
 def json_lines(value: Any, margin: int = 0) -> str:

@@ -1,20 +1,20 @@
-"""What a task says about itself: its spec, its conditions, and how far one gets without doing it."""
+"""What a task says about itself: its spec, its splits, and how far shortcuts lead."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 
-from task_examples import example, test_condition
+from task_examples import example, test_split
 from writing import table
 
-from unseen.spec import Field, Grid, Stream, Target
+from unseen.spec import Field, GridShape, Stream, Target
 from unseen.tasks.base import Task
 from unseen.tasks.verify.baselines import BASELINES
 
 WORDS = {
-    "majority": "always the commonest answer",
-    "input-blind": "the commonest answer to what is given once, blind to the streams",
+    "majority": "always the most frequent answer",
+    "input-blind": "the most frequent answer to what is given once, blind to the streams",
     "single-feature": "the best threshold on one number of the input",
     "bag-of-tokens": "a linear map of what is given once and of the sum over each stream",
 }
@@ -36,20 +36,20 @@ def given(task: Task) -> str:
     factors = ", ".join(f"`{name}`" for name in example(task, "train").factors)
     by = ", ".join(f"`{name}`" for name in task.report_by)
     notes = [
-        f"Beside inputs and target every example has factors, which say what makes it what it is: {factors}.",
+        f"Besides inputs and target, every example has factors, the generative variables behind it: {factors}.",
         f"Accuracy is also reported by {by}." if by else "",
     ]
     return f"{table(('field', 'kind', 'width', 'along'), rows)}\n\n{' '.join(filter(None, notes))}"
 
 
-def conditions(task: Task) -> str:
-    """What each condition is, and what is unseen in it."""
+def splits(task: Task) -> str:
+    """What each split is, and what is unseen in it."""
     rows = [
         (f"`{name}`", one.summary, " × ".join(f"`{factor}`" for factor in one.unseen) or "–", _size(task, name))
-        for name, one in task.conditions.items()
+        for name, one in task.splits.items()
     ]
     return (
-        f"{table(('condition', 'what it is', 'unseen', 'examples'), rows)}\n\n*Unseen*: the factor, or combination "
+        f"{table(('split', 'what it is', 'unseen', 'examples'), rows)}\n\n*Unseen*: the factor, or combination "
         f"of factors, whose values there never occur in `train`. Models are selected on `{task.validation}`."
     )
 
@@ -58,22 +58,22 @@ def chance(task: Task) -> str:
     """What guessing is worth."""
     target, kinds = task.spec.target, task.answer_kinds
     if target.kind == "real":
-        zero = {name: task.zero_loss(name) for name in task.conditions}
-        told = [f"`{name}` {value:.4f}" for name, value in zero.items() if value is not None]
-        return f"Always answering 0 is off by, on average: {', '.join(told)}." if told else ""
+        errors = {name: task.zero_loss(name) for name in task.splits}
+        listed = [f"`{name}` {error:.4f}" for name, error in errors.items() if error is not None]
+        return f"Always answering 0 has a mean absolute error of {', '.join(listed)}." if listed else ""
     if kinds is None:
         return f"Guessing is right with probability {target.chance:.3g}."
-    told = [f"{kind} 1 in {count}" for kind, count in Counter(kinds.tolist()).items()]
+    by_kind = [f"{kind} 1 in {count}" for kind, count in Counter(kinds.tolist()).items()]
     return (
-        f"Guessing among all {target.width} answers is right with probability {target.chance:.3g}; whoever knows "
-        f"which kind of answer is asked for does better: {', '.join(told)}."
+        f"Guessing among all {target.width} answers is right with probability {target.chance:.3g}; a model that "
+        f"knows which kind of answer is asked for does better: {', '.join(by_kind)}."
     )
 
 
 def shortcuts(task: Task) -> str:
-    """How far rules get that do not do the task: what its definition allows them."""
-    allowed = {name: _ceilings(task, name) for name in task.conditions}
-    chosen = "train", test_condition(task).name
+    """How far shortcuts lead that do not do the task: what its definition allows them."""
+    allowed = {name: _ceilings(task, name) for name in task.splits}
+    chosen = "train", test_split(task).name
     rules = dict.fromkeys(rule for found in allowed.values() for rule in found)
     rows = []
     for rule in rules:
@@ -86,11 +86,11 @@ def shortcuts(task: Task) -> str:
             )
         )
     what = "share of the variance" if task.spec.target.kind == "real" else "accuracy"
-    head = "rule", *(f"`{name}`" for name in chosen), "all conditions"
+    head = "shortcut", *(f"`{name}`" for name in chosen), "all splits"
     return (
         (
-            f"The highest {what} that rules can reach which do not do the task, by its definition. `unseen verify` "
-            f"tries them and fails if one does better.\n\n{table(head, rows)}"
+            f"The highest {what} that shortcuts can reach, by the definition of the task. `unseen verify` tries these "
+            f"shortcuts and fails if one does better.\n\n{table(head, rows)}"
         )
         if rows
         else ""
@@ -99,20 +99,20 @@ def shortcuts(task: Task) -> str:
 
 def artefacts(task: Task) -> str:
     """What is measured besides."""
-    found = {one.name: one for name in task.conditions for one in task.artefacts(name)}
+    found = {one.name: one for name in task.splits for one in task.artefacts(name)}
     rows = [(one.name, one.summary, "known, declared" if one.known else "absent") for one in found.values()]
-    text = table(("regularity", "what is measured", "here"), rows)
-    return f"It also measures regularities that do not belong to the task:\n\n{text}" if rows else ""
+    text = table(("artefact", "what is measured", "here"), rows)
+    return f"It also measures artefacts, regularities that do not belong to the task:\n\n{text}" if rows else ""
 
 
-def _ceilings(task: Task, condition: str) -> Mapping[str, float]:
+def _ceilings(task: Task, split: str) -> Mapping[str, float]:
     """By rule, as `verify` has it: what a weaker one may reach a stronger one may, too."""
-    declared, found = task.ceilings(condition), dict[str, float]()
+    declared, found = task.ceilings(split), dict[str, float]()
     allowed = 0.0 if task.spec.target.kind == "real" else task.spec.target.chance
     for name in BASELINES:
         allowed = max(allowed, float(declared.get(name, 0)))
         found[name] = allowed
-    return found | {one.name: one.ceiling for one in task.shortcuts(condition) if one.ceiling is not None}
+    return found | {one.name: one.ceiling for one in task.shortcuts(split) if one.ceiling is not None}
 
 
 def _share(value: float | None) -> str:
@@ -130,10 +130,10 @@ def _along(name: str | None, streams: tuple[Stream, ...]) -> str:
         return "once per example"
     stream = next(one for one in streams if one.name == name)
     order = stream.order
-    how = f"grid of {order.rows} × {order.columns}" if isinstance(order, Grid) else order
-    return f"`{name}`: {how}, {stream.length} places"
+    how = f"grid of {order.rows} × {order.columns}" if isinstance(order, GridShape) else order
+    return f"`{name}`: {how}, {stream.length} positions"
 
 
-def _size(task: Task, condition: str) -> str:
-    size = task.size(condition)
+def _size(task: Task, split: str) -> str:
+    size = task.size(split)
     return "endless" if size is None else f"{size:,}".replace(",", " ")

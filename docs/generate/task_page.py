@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
+from docstrings import fence_examples
 from option_tables import option_table, preset_table
-from task_examples import gallery, path_of, test_condition
-from task_facts import artefacts, chance, conditions, given, shortcuts
+from task_examples import gallery, path_of, test_split
+from task_facts import artefacts, chance, given, shortcuts, splits
 from writing import fenced, link, sections
 
 from unseen.errors import UsageError
-from unseen.export.origins import paper
+from unseen.export.families import paper
 from unseen.models import BACKBONES, MODELS, options
 from unseen.models.build import build
 from unseen.spec import Spec
@@ -35,8 +35,8 @@ def write(task: Task, summary: str, drawn: bool) -> str:
             "What it asks": "\n\n".join([*_told(task), *([about] if (DOCS / f"{task.family}.md").exists() else [])]),
             "Examples": gallery(task, drawn),
             "What is given": given(task),
-            "Conditions": conditions(task),
-            "Without doing the task": "\n\n".join(filter(None, [chance(task), shortcuts(task), artefacts(task)])),
+            "Splits": splits(task),
+            "Chance and shortcuts": "\n\n".join(filter(None, [chance(task), shortcuts(task), artefacts(task)])),
             "Options": f"In Python as keywords, on the command line as `--set`.\n\n{option_table(type(task))}",
             "Presets": _presets(task),
             "Commands": _commands(task),
@@ -55,21 +55,23 @@ def family_line(task: Task) -> str:
 def _told(task: Task) -> list[str]:
     """What its classes say, the general one first."""
     kinds = [kind for kind in type(task).__mro__ if issubclass(kind, Task) and kind is not Task]
-    return [inspect.cleandoc(kind.__doc__) for kind in reversed(kinds) if kind.__doc__]
+    return [fence_examples(inspect.cleandoc(kind.__doc__)) for kind in reversed(kinds) if kind.__doc__]
 
 
 def _presets(task: Task) -> str:
-    module = f"unseen.tasks.{task.family}.presets"
-    if "preset" not in type(task).model_fields or not find_spec(module.rpartition(".")[0]) or not find_spec(module):
+    """The table `PRESETS` of the family, from the module that its task is defined in or gets it from."""
+    if "preset" not in type(task).model_fields:
         return ""
-    return f"What the presets of this family disagree about:\n\n{preset_table(import_module(module).PRESETS)}"
+    modules = [sys.modules[kind.__module__] for kind in type(task).__mro__ if issubclass(kind, Task)]
+    presets = next((module.PRESETS for module in modules if hasattr(module, "PRESETS")), None)
+    return f"How the presets of this family differ:\n\n{preset_table(presets)}" if presets else ""
 
 
 def _commands(task: Task) -> str:
     model = next(iter([*_made_for(task.family, task.spec), "lstm"]))
     name = task.name.replace("/", "-")
     shell = [
-        f"unseen show {task.name} --condition {test_condition(task).name}",
+        f"unseen show {task.name} --split {test_split(task).name}",
         f"unseen verify {task.name} -n 2000",
         f"unseen train {task.name} {model} --seeds 3 --steps 500 --out runs/{name}",
     ]
@@ -77,7 +79,7 @@ def _commands(task: Task) -> str:
         "import unseen",
         "",
         f'task = unseen.task("{task.name}")',
-        f'examples = task.sample("{test_condition(task).name}", 5)',
+        f'examples = task.sample("{test_split(task).name}", 5)',
         "print(task.describe(examples, 0))",
     ]
     return f"{fenced('sh', chr(10).join(shell))}\n\n{fenced('python', chr(10).join(python))}"
@@ -139,9 +141,9 @@ def _studies() -> dict[str, set[str]]:
 
 
 def _task_names(grid: Grid) -> set[str]:
-    """The tasks of a grid, without making its cells: later axes win."""
+    """The tasks of a grid, without making its trials: later axes win."""
     names = set()
-    for place in grid.combinations():
-        said = [grid.base, *(grid.axes[axis][level] for axis, level in place.items())]
-        names.update([one["task"]["name"] for one in said if "name" in one.get("task", {})][-1:])
+    for configuration in grid.combinations():
+        settings = [grid.base, *(grid.axes[axis][level] for axis, level in configuration.items())]
+        names.update([one["task"]["name"] for one in settings if "name" in one.get("task", {})][-1:])
     return names

@@ -7,11 +7,11 @@ from itertools import groupby
 from posixpath import relpath
 
 import task_page
-from page import Page
 from task_examples import path_of, picture_path, pictures
 from writing import link
 
-from unseen.registry import Entry
+from page import Page
+from unseen.registry import RegistryEntry
 from unseen.tasks import TASKS, task
 from unseen.tasks.base import Task
 
@@ -39,7 +39,7 @@ def pages() -> Iterator[Page]:
         yield Page(path_of(entry.name), task_page.write(found, entry.summary, bool(drawn[entry])))
 
 
-def _index(made: dict[Entry, Task], drawn: set[Entry]) -> str:
+def _index(made: dict[RegistryEntry, Task], drawn: set[RegistryEntry]) -> str:
     """Families one after the other, a card for each task."""
     parts = [HEAD]
     for family, entries in groupby(made, lambda entry: made[entry].family):
@@ -54,7 +54,7 @@ def _index(made: dict[Entry, Task], drawn: set[Entry]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _card(entry: Entry, drawn: bool) -> str:
+def _card(entry: RegistryEntry, drawn: bool) -> str:
     path = path_of(entry.name)
     picture = relpath(picture_path(entry.name, "train"), "tasks")
     seen = link(f"![An example of {entry.name}]({picture}){{ loading=lazy }}", path, INDEX)

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unseen.api import Runs, Traces, compare, evaluate, exam, results, run, train
-    from unseen.engine.recipe import Evaluation, Recipe, recipe
+    from unseen.activations import activation, attention, cosines
+    from unseen.api import CapturedActivations, Runs, compare, evaluate, exam, results, run, train
     from unseen.errors import CheckFailed, UsageError
     from unseen.export.write import write_export as export
     from unseen.models import options as model
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from unseen.models.build import build
     from unseen.report.page import write_page as report
     from unseen.tasks import task
-    from unseen.traces import activation, attention, cosines
+    from unseen.training.recipe import Evaluation, Recipe, recipe
 
-# MKL may otherwise choose other kernels for a product alone than for the same product inside a batch (seen on AMD CPUs), and
-# round them differently: then a member of a stack would not equal its run alone. MKL reads this at its first product.
+__version__ = "0.1.0"
+
+# MKL may otherwise choose other kernels for a product alone than for the same product inside a batch (seen on AMD CPUs),
+# and round them differently: then a member of a stack would not equal its run alone. MKL reads this at its first product.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 # Names are imported when first used, so that `import unseen` stays light and tasks never need torch.
@@ -34,32 +36,32 @@ _HOMES = {
     "model": "unseen.models:options",
     "Adapter": "unseen.models.adapter:Adapter",
     "build": "unseen.models.build:build",
-    "recipe": "unseen.engine.recipe:recipe",
-    "Recipe": "unseen.engine.recipe:Recipe",
-    "Evaluation": "unseen.engine.recipe:Evaluation",
+    "recipe": "unseen.training.recipe:recipe",
+    "Recipe": "unseen.training.recipe:Recipe",
+    "Evaluation": "unseen.training.recipe:Evaluation",
     "train": "unseen.api:train",
     "evaluate": "unseen.api:evaluate",
     "results": "unseen.api:results",
     "run": "unseen.api:run",
     "exam": "unseen.api:exam",
-    "cosines": "unseen.traces:cosines",
-    "activation": "unseen.traces:activation",
-    "attention": "unseen.traces:attention",
+    "cosines": "unseen.activations:cosines",
+    "activation": "unseen.activations:activation",
+    "attention": "unseen.activations:attention",
     "compare": "unseen.api:compare",
-    "report": "unseen.report",  # the room itself: called, it writes a report
+    "report": "unseen.report",  # the package itself: called, it writes a report
     "export": "unseen.export",  # the same: called, it writes examples
     "Runs": "unseen.api:Runs",
-    "Traces": "unseen.api:Traces",
+    "CapturedActivations": "unseen.api:CapturedActivations",
     "UsageError": "unseen.errors:UsageError",
     "CheckFailed": "unseen.errors:CheckFailed",
 }
 __all__ = [
     "Adapter",
+    "CapturedActivations",
     "CheckFailed",
     "Evaluation",
     "Recipe",
     "Runs",
-    "Traces",
     "UsageError",
     "activation",
     "attention",
@@ -83,8 +85,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'unseen' has no attribute '{name}'")
     module, _, attribute = _HOMES[name].partition(":")
-    found = import_module(module)
-    return getattr(found, attribute) if attribute else found
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded
 
 
 def __dir__() -> list[str]:

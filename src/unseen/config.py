@@ -1,4 +1,4 @@
-"""Strict, frozen configs and the ids made from them."""
+"""Strict, frozen configurations and the ids made from them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from unseen.errors import UsageError, nearest
 
 
 class Config(BaseModel):
-    """A frozen set of options: unknown keys and wrong values are errors that say what to do.
+    """A frozen set of options; unknown keys and invalid values raise errors with advice.
 
-    `version` is raised when a default or a number changes; a new option must default to the old behaviour.
+    `version` increases when a default or a number changes; a new option must default to the old behaviour.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
@@ -25,14 +25,17 @@ class Config(BaseModel):
     version: ClassVar[int] = 1
 
     def __eq__(self, other: object) -> bool:
-        """Whether all options are the same. What was worked out from them and kept (arrays, too) does not count."""
-        return type(self) is type(other) and all(getattr(self, k) == getattr(other, k) for k in type(self).model_fields)
+        """Whether all options are equal. Cached properties, which may hold arrays, do not count."""
+        if type(self) is not type(other):
+            return False
+        return all(getattr(self, name) == getattr(other, name) for name in type(self).model_fields)
 
     def __getstate__(self) -> dict[Any, Any]:
-        """What another process, or a copy, gets: the options. What was worked out from them may be large, and is not
-        that of a copy with other options."""
+        """The options alone, for another process or a copy: cached properties may be large, and would be wrong in a
+        copy with other options."""
         state = super().__getstate__()
-        return {**state, "__dict__": {k: v for k, v in state["__dict__"].items() if k in type(self).model_fields}}
+        names = type(self).model_fields
+        return {**state, "__dict__": {name: value for name, value in state["__dict__"].items() if name in names}}
 
     def __copy__(self) -> Self:
         copied = super().__copy__()
@@ -41,16 +44,16 @@ class Config(BaseModel):
 
     @property
     def as_json(self) -> str:
-        """All options as text, written once: thousands of cells ask few configs for theirs."""
+        """All options as JSON; cached, because thousands of trials share few configurations."""
         return self._as_json
 
     @cached_property
-    def _as_json(self) -> str:  # with an underscore, so that it is not met by who goes through a config's options
+    def _as_json(self) -> str:  # private, so that code that iterates over the public properties does not find it
         return self.model_dump_json()
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
-        """Validate options that came from outside; every complaint is a `UsageError`."""
+        """Validate options that come from users; every problem is a `UsageError`."""
         try:
             return cls.model_validate(dict(options))
         except ValidationError as error:
@@ -65,22 +68,25 @@ class Config(BaseModel):
         >>> Recipe(steps=20).options()
         {'name': 'recipe', 'steps': 20}
         """
-        values = self.model_dump(mode="json")
-        defaults = {
-            k: f.get_default(call_default_factory=True)
-            for k, f in type(self).model_fields.items()
-            if not f.is_required()
-        }
-        live = {k: getattr(self, k) for k in values}
-        return {k: v for k, v in values.items() if k == "name" or k not in defaults or live[k] != defaults[k]}
+        changed = {}
+        for name, value in self.model_dump(mode="json").items():
+            # The options of a user's own model are extra values without a field: they have no default here.
+            field = type(self).model_fields.get(name)
+            is_default = False
+            if field is not None and not field.is_required():
+                # Compared as Python values, because JSON does not distinguish tuples from lists.
+                is_default = getattr(self, name) == field.get_default(call_default_factory=True)
+            if name == "name" or not is_default:
+                changed[name] = value
+        return changed
 
     def identity(self) -> dict[str, Any]:
-        """What this config contributes to an id: name, version, and what differs from the defaults."""
+        """The contribution of this configuration to an id: name, version, and the options that differ from the defaults."""
         return {"version": self.version, **self.options()}
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys, no spaces and shortest floats: equal values give equal text.
+    """JSON with sorted keys, no spaces and shortest floats, so that equal values have equal text.
 
     >>> canonical({"b": 1e-3, "a": [1, None]})
     '{"a":[1,null],"b":0.001}'
@@ -96,14 +102,14 @@ def digest(value: Any) -> str:
 def _explain(cls: type[Config], error: ValidationError, options: Mapping[str, Any]) -> str:
     lines = []
     for item in error.errors():
-        place = ".".join(str(part) for part in item["loc"])
+        name = ".".join(map(str, item["loc"]))
         if item["type"] == "extra_forbidden":
-            hint = nearest(place, [k for k in cls.model_fields if k != "name"])
-            lines.append(f"unknown option '{place}'. {hint}")
+            hint = nearest(name, [option for option in cls.model_fields if option != "name"])
+            lines.append(f"unknown option '{name}'. {hint}")
         elif item["type"] == "missing":
-            lines.append(f"option '{place}' is missing")
+            lines.append(f"option '{name}' is missing")
         else:
-            what = item["msg"].removeprefix("Value error, ")
-            lines.append(f"{place} = {item['input']!r}: {what}" if place else what)
+            message = item["msg"].removeprefix("Value error, ")  # pydantic's prefix of errors from validators
+            lines.append(f"{name} = {item['input']!r}: {message}" if name else message)
     title = options.get("name", cls.__name__)
     return f"{title}: " + "; ".join(lines)

@@ -1,4 +1,4 @@
-"""The two errors a user meets, and how a wrong name is answered."""
+"""The errors for users, and the suggestion for an unknown name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from difflib import get_close_matches
 
 
 class UsageError(ValueError):
-    """Wrong use: what was expected, what arrived, what to do. The command line exits with 2."""
+    """Wrong use; the message says what was expected, what arrived and what to do. The command line exits with 2."""
+
+
+class UnknownName(UsageError):
+    """A name that is not registered; the message begins with the kind of object that was looked for."""
+
+
+class LocatedError(UsageError):
+    """Wrong use in a file; the message begins with the file and the line."""
 
 
 class CheckFailed(Exception):
-    """A check said no (`unseen verify`, a damaged file). The command line exits with 1."""
+    """A check failed (`unseen verify`, a damaged file). The command line exits with 1."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -23,7 +31,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     'Known: length, preset.'
     """
     names = sorted(known)
-    by_folded = {n.casefold(): n for n in names}
+    by_folded = {known_name.casefold(): known_name for known_name in names}
     close = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     if close:
         return f"Did you mean '{by_folded[close[0]]}'?"

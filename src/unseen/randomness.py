@@ -1,11 +1,11 @@
-"""Named streams of random bits, and our own draws over them.
+"""Named streams of random bits, and draws from them.
 
-NumPy promises that the raw output of a bit generator never changes; it does not promise that for the methods of
-`Generator`. So every number here is a few lines over raw Philox words, with IEEE-exact operations only: the same
-name gives the same numbers on every machine and in every release.
+NumPy promises that the raw output of a bit generator never changes, but not so for the methods of `Generator`.
+Therefore every draw here is a few lines over raw Philox words, with IEEE-exact operations only: the same name leads to
+the same numbers on every machine and in every release.
 
-A stream is cut into blocks. Block *b* starts at counter [0, 0, 0, b] of the stream's key, 2**192 words away from the
-next one, so any block can be drawn without its predecessors.
+A stream is divided into blocks. Block *b* starts at counter [0, 0, 0, b] of the stream's key, 2**192 words away from
+the next one, so any block can be drawn without its predecessors.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Shape = int | Sequence[int]
 
 
 @dataclass(frozen=True)
-class Stream:
-    """A 128-bit Philox key. Made by `stream`, read block by block."""
+class RandomStream:
+    """A 128-bit Philox key, made by `stream`, whose numbers are drawn block by block."""
 
     key: tuple[int, int]
 
@@ -38,8 +38,8 @@ class Stream:
         return Draws(np.random.Philox(key=np.array(self.key, np.uint64), counter=[0, 0, 0, index]))
 
 
-def stream(purpose: str, *identity: object) -> Stream:
-    """The stream of a purpose and an identity (JSON values): a hash of both, never arithmetic on a seed.
+def stream(purpose: str, *identity: object) -> RandomStream:
+    """The stream of a purpose and an identity (JSON values), keyed by a hash of both, never by arithmetic on a seed.
 
     >>> stream("data", "retrieval/T1", 0) == stream("data", "retrieval/T1", 0)
     True
@@ -47,7 +47,7 @@ def stream(purpose: str, *identity: object) -> Stream:
     False
     """
     hashed = hashlib.blake2b(canonical([purpose, *identity]).encode(), digest_size=16).digest()
-    return Stream((int.from_bytes(hashed[:8], "little"), int.from_bytes(hashed[8:], "little")))
+    return RandomStream((int.from_bytes(hashed[:8], "little"), int.from_bytes(hashed[8:], "little")))
 
 
 class Draws:
@@ -62,8 +62,9 @@ class Draws:
 
     def lanes(self, shape: Shape, dtype: type[np.unsignedinteger]) -> NDArray[np.unsignedinteger]:
         """Raw words read as smaller unsigned integers, lowest bits first."""
-        count, per_word = _size(shape), 8 // np.dtype(dtype).itemsize
-        words = self.words(-(-count // per_word))
+        count = _size(shape)
+        per_word = 8 // np.dtype(dtype).itemsize
+        words = self.words(-(-count // per_word))  # rounded up: a draw consumes whole words
         return words.astype("<u8", copy=False).view(np.dtype(dtype).newbyteorder("<"))[:count].reshape(shape)
 
     def uniform(self, shape: Shape = ()) -> Floats:
@@ -72,6 +73,7 @@ class Draws:
 
     def integers(self, high: int | Ints, shape: Shape = ()) -> Ints:
         """Uniform on 0 … high − 1, high ≤ 2**32, or an array that broadcasts to the shape; bias below high / 2**32."""
+        # Lemire's method without rejection: the upper half of a 64-bit product.
         lanes = self.lanes(shape, np.uint32).astype(np.uint64)
         return ((lanes * np.asarray(high, np.uint64)) >> np.uint64(32)).astype(np.int64)
 
@@ -79,7 +81,7 @@ class Draws:
         """True with probability p, rounded to a multiple of 2**-16 (so 0, 1/4 and 1/2 are exact)."""
         threshold = round(p * 65536)
         if threshold >= 65536:
-            self.lanes(shape, np.uint16)
+            self.lanes(shape, np.uint16)  # consumed for any p, so that later draws do not depend on it
             return np.ones(shape, np.bool_)
         return self.lanes(shape, np.uint16) < np.uint16(threshold)
 
@@ -93,21 +95,22 @@ class Draws:
         return order
 
     def normal(self, shape: Shape = (), dtype: type[np.floating] = np.float64) -> NDArray[Any]:
-        """Standard normal, one 32-bit lane each: exact at 3 968 quantiles a side, straight lines between them.
+        """Standard normal, one 32-bit lane each: exact at 3 968 quantiles per side, linear between them.
 
-        A lane, made odd, says by its sign on which side a number lies and by its size how likely it is to lie
-        further out. There are 128 lines for every halving of that probability, so that no number is off by 10**-5,
+        A lane is made odd, so that it is never 0. Its sign is the sign of the number, its size the probability of a
+        larger number. There are 128 lines for every halving of that probability, so that no number is off by 10**-5,
         however far out; the largest is 6.2.
         """
-        lines, count = _normal_lines(), _size(shape)
+        lines = _normal_lines()
+        count = _size(shape)
         numbers = np.empty(count, dtype)
         for start in range(0, count, _CHUNK):
             lanes = self.lanes(min(_CHUNK, count - start), np.uint32).view("<i4")
             lanes |= np.int32(1)
             odd = lanes.astype(np.float64)
-            line = lines.take(_line(odd))
-            odd *= line.imag
-            odd += line.real
+            line = lines.take(_line_index(odd))
+            odd *= line.imag  # the slope
+            odd += line.real  # the intercept
             numbers[start : start + _CHUNK] = odd
         return numbers.reshape(shape)
 
@@ -117,26 +120,35 @@ def _size(shape: Shape) -> int:
 
 
 def portable_log(x: Floats) -> Floats:
-    """Natural logarithm from +, −, ×, ÷ alone: library logarithms differ in the last bit between machines."""
+    """The natural logarithm from +, −, ×, ÷ alone, because those of libraries differ in the last bit between machines.
+
+    ln x = e ln 2 + 2 artanh((m − 1) / (m + 1)) for x = m · 2**e with m between √½ and √2.
+    """
     mantissa, exponent = np.frexp(x)
     small = mantissa < 0.7071067811865476
-    mantissa, exponent = np.where(small, mantissa * 2, mantissa), exponent - small
+    mantissa = np.where(small, mantissa * 2, mantissa)
+    exponent = exponent - small
     z = (mantissa - 1) / (mantissa + 1)
-    square, series = z * z, np.zeros_like(z)
-    for k in range(23, 0, -2):
+    square = z * z
+    series = np.zeros_like(z)
+    for k in range(23, 0, -2):  # Horner's scheme for the series of artanh
         series = series * square + 1 / k
     logarithm: Floats = exponent * 0.6931471805599453 + 2 * z * series
     return logarithm
 
 
 def _ratio(x: Floats, numerator: Sequence[float], denominator: Sequence[float]) -> Floats:
-    top, bottom = np.zeros_like(x), np.zeros_like(x)
+    """A ratio of two polynomials by Horner's scheme."""
+    top = np.zeros_like(x)
+    bottom = np.zeros_like(x)
     for a, b in zip(reversed(numerator), reversed(denominator), strict=True):
-        top, bottom = top * x + a, bottom * x + b
+        top = top * x + a
+        bottom = bottom * x + b
     return top / bottom
 
 
 def _inverse_normal(p: Floats) -> Floats:
+    """The quantile function of the normal distribution by algorithm AS 241 (Wichura 1988)."""
     q = p - 0.5
     centre = q * _ratio(0.180625 - q * q, *_CENTRE)
     r = np.sqrt(-portable_log(np.minimum(p, 1 - p)))
@@ -145,21 +157,21 @@ def _inverse_normal(p: Floats) -> Floats:
 
 
 _CHUNK = 2**14
-"""Normal numbers made at a time: few enough to stay near the processor. An even number, or lanes would be lost."""
+"""How many normal numbers are made at a time, few enough for the processor's cache; even, or lanes would be lost."""
 _LINE_BITS = 7
-"""Bits after the leading one that choose a line: 128 lines for every halving of the probability."""
+"""The number of bits after the leading one that select a line: 128 lines for every halving of the probability."""
 
 
-def _line(odd: Floats) -> Ints:
-    """Which line a number lies on: its sign, its exponent and the first bits of its mantissa, as they are stored."""
+def _line_index(odd: Floats) -> Ints:
+    """The line of a number: its sign, exponent and first bits of the mantissa, read from its IEEE representation."""
     return (odd.view(np.uint64) >> np.uint64(52 - _LINE_BITS)).view(np.int64)
 
 
 @cache
 def _normal_lines() -> NDArray[np.complex128]:
-    """Intercept and slope of each line, by `_line`, as one complex number: they are looked up together.
+    """Intercept and slope of each line, by `_line_index`, as one complex number, so that one lookup fetches both.
 
-    Most places of the table are never touched.
+    Most entries of the table are never used.
     """
     edges = np.ldexp(1 + np.arange(2**_LINE_BITS) / 2**_LINE_BITS, np.arange(31)[:, None]).reshape(-1)
     edges = np.append(edges, 2.0**31)
@@ -167,8 +179,8 @@ def _normal_lines() -> NDArray[np.complex128]:
     slope = np.diff(quantiles) / np.diff(edges)
     intercept = quantiles[:-1] - slope * edges[:-1]
     lines = np.zeros(2 ** (12 + _LINE_BITS), np.complex128)
-    for side in (1, -1):
-        lines[_line(side * edges[:-1])] = side * intercept + 1j * slope
+    for sign in (1, -1):
+        lines[_line_index(sign * edges[:-1])] = sign * intercept + 1j * slope
     return lines
 
 

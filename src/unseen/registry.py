@@ -1,6 +1,6 @@
-"""One typed registry: names, where their implementation lives, and plug-ins by entry point.
+"""A typed registry: names, the location of their implementations, and plug-ins by entry point.
 
-Nothing is imported before it is asked for, so listing names needs neither torch nor NumPy.
+Implementations are imported on demand, so that listing names needs neither torch nor NumPy.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar, cast
 
-from unseen.errors import UsageError, nearest
+from unseen.errors import UnknownName, UsageError, nearest
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegistryEntry:
     """A registered name: `target` is `module:attribute`, imported on demand."""
 
     name: str
@@ -25,20 +25,21 @@ class Entry:
     summary: str
 
     def load(self) -> Any:
-        module, _, attribute = self.target.partition(":")
+        """Import the module and return the attribute."""
+        module, _, attributes = self.target.partition(":")
         try:
-            found = import_module(module)
-            for part in attribute.split("."):
-                found = getattr(found, part)
+            target: Any = import_module(module)
+            for attribute in attributes.split("."):
+                target = getattr(target, attribute)
         except (ImportError, AttributeError) as error:
             raise UsageError(f"'{self.name}' could not be loaded from {self.target}: {error}") from error
-        return found
+        return target
 
 
 class Registry(Generic[T]):
-    """Names of one kind. The built-in ones are a literal table; plug-ins come from an entry-point group.
+    """Names of one kind of object. Built-in names come from a literal table, plug-ins from an entry-point group.
 
-    An alias is another name of an entry, which keeps its own: it is found, but not listed.
+    An alias is another name for an entry: it can be looked up, but is not listed.
 
     >>> shapes = Registry("shape", "unseen.shapes", {"round": ("math:pi", "a circle")})
     >>> shapes.load("round")
@@ -48,40 +49,42 @@ class Registry(Generic[T]):
     def __init__(
         self, kind: str, group: str, table: Mapping[str, tuple[str, str]], aliases: Mapping[str, str] | None = None
     ) -> None:
-        self.kind, self.group, self._aliases = kind, group, aliases or {}
-        self._entries: dict[str, Entry] = {}
+        self.kind = kind
+        self.group = group
+        self._aliases = aliases or {}
+        self._entries: dict[str, RegistryEntry] = {}
         self._plugins_read = False
         for name, (target, summary) in table.items():
             self.add(name, target, summary)
 
     def add(self, name: str, target: str, summary: str = "") -> None:
-        """Register a name; a name taken is an error."""
+        """Register a name; a name that is already registered is an error."""
         if name in self._entries:
             raise UsageError(f"{self.kind} '{name}' is registered twice: {self._entries[name].target} and {target}")
-        self._entries[name] = Entry(name, target, summary)
+        self._entries[name] = RegistryEntry(name, target, summary)
 
-    def entry(self, name: str) -> Entry:
-        """The entry of a name; an unknown one is answered with the nearest."""
+    def entry(self, name: str) -> RegistryEntry:
+        """The entry of a name or alias; the error for an unknown name suggests the nearest."""
         self._read_plugins()
-        name = self._own(name)
+        name = self._resolve_alias(name)
         if name not in self._entries:
-            raise UsageError(f"unknown {self.kind} '{name}'. {nearest(name, [*self._entries, *self._aliases])}")
+            raise UnknownName(f"unknown {self.kind} '{name}'. {nearest(name, [*self._entries, *self._aliases])}")
         return self._entries[name]
 
     def load(self, name: str) -> T:
-        """Import and return what the name stands for."""
+        """Import and return the object of a name."""
         return cast(T, self.entry(name).load())
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[RegistryEntry]:
         self._read_plugins()
         return iter(self._entries.values())
 
     def __contains__(self, name: str) -> bool:
         self._read_plugins()
-        return self._own(name) in self._entries
+        return self._resolve_alias(name) in self._entries
 
-    def _own(self, name: str) -> str:
-        """The name of an alias's entry, any other name as it is."""
+    def _resolve_alias(self, name: str) -> str:
+        """The name of an alias's entry; any other name is returned unchanged."""
         return name if name in self._entries else self._aliases.get(name, name)
 
     def _read_plugins(self) -> None:
@@ -92,6 +95,8 @@ class Registry(Generic[T]):
             for point in entry_points(group=self.group):
                 self.add(point.name, point.value, f"plug-in of {point.dist.name}" if point.dist else "plug-in")
         except UsageError:
-            self._entries = built_in  # so that the next look meets the same error, not half of the plug-ins
+            self._entries = (
+                built_in  # the next access then raises the same error, instead of listing half of the plug-ins
+            )
             raise
         self._plugins_read = True

@@ -1,6 +1,6 @@
-"""The typed table of a task: its streams, its input fields and its target.
+"""The specification of a task: its streams, its input fields and its target.
 
-Embeddings, losses, metrics and chance levels are derived from it, so that any model meets any task.
+Embeddings, losses, metrics and chance levels are derived from it, so that any model can be trained on any task.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ TargetKind = Literal["binary", "category", "real"]
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Cells in rows; anything past `rows * columns` (an end token) has no place in it."""
+class GridShape:
+    """An order in rows and columns; positions from `rows * columns` on (an end token) lie outside the grid."""
 
     rows: int
     columns: int
 
 
-Order = Literal["sequence", "set"] | Grid
+Order = Literal["sequence", "set"] | GridShape
 
 
 @dataclass(frozen=True)
 class Stream:
-    """An axis along which fields lie. `length` is nominal: a condition may be longer or shorter."""
+    """An axis along which fields lie. `length` is that of the training data; a split may be longer or shorter."""
 
     name: str
     length: int
@@ -40,7 +40,7 @@ class Field:
     """An input. Shapes, batch first: `real` and `bits` (B, [T,] width); `category` and `mask` (B, [T]).
 
     `width` of a category is its number of values; a mask is true where the stream is real, false where padded.
-    `along` names a stream, or None: given once per example.
+    `along` is the name of a stream, or None for a field with one value per example.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Target:
 
     @property
     def chance(self) -> float:
-        """Accuracy of a guesser who knows nothing, where accuracy has a meaning."""
+        """The accuracy of guessing; NaN for a real target."""
         return {"binary": 0.5, "category": 1 / self.width, "real": math.nan}[self.kind]
 
 
@@ -77,13 +77,14 @@ class Spec:
     target: Target
 
     def __post_init__(self) -> None:
-        names = [s.name for s in self.streams]
-        for what, given in (("stream", names), ("field", [f.name for f in self.inputs])):
-            if len(set(given)) != len(given):
-                raise UsageError(f"spec: two {what}s have the same name: {', '.join(given)}")
-        for along in [f.along for f in self.inputs] + [self.target.along]:
-            if along is not None and along not in names:
-                raise UsageError(f"spec: a field lies along '{along}', which is no stream. {nearest(along, names)}")
+        streams = [stream.name for stream in self.streams]
+        fields = [field.name for field in self.inputs]
+        for noun, names in (("stream", streams), ("field", fields)):
+            if len(set(names)) != len(names):
+                raise UsageError(f"spec: two {noun}s have the same name: {', '.join(names)}")
+        for along in [*(field.along for field in self.inputs), self.target.along]:
+            if along is not None and along not in streams:
+                raise UsageError(f"spec: a field lies along '{along}', which is no stream. {nearest(along, streams)}")
         for field in self.inputs:
             if field.width < 1 or (field.kind == "mask" and field.along is None):
                 raise UsageError(f"spec: field '{field.name}' needs a positive width, and a mask needs a stream")
@@ -95,9 +96,9 @@ class Spec:
         for field in self.inputs:
             if field.name == name:
                 return field
-        known = [f.name for f in self.inputs]
+        names = ", ".join(field.name for field in self.inputs)
         raise UsageError(
-            f"the task has no input field '{name}'; it has {', '.join(known)}. Choose a model "
+            f"the task has no input field '{name}'; it has {names}. Choose a model "
             "that reads these fields: a backbone (unseen models) reads any"
         )
 
@@ -109,11 +110,11 @@ class Spec:
         raise UsageError(f"the task has no stream '{name}'. {nearest(name, [s.name for s in self.streams])}")
 
     def along(self, stream: str | None) -> tuple[Field, ...]:
-        """The fields along one stream, or (None) those given once."""
+        """The fields along a stream, or (None) those with one value per example."""
         return tuple(f for f in self.inputs if f.along == stream)
 
     def require(self, field: Field) -> None:
-        """Refuse a task whose field differs from the one a model was written for."""
-        found = self.field(field.name)
-        if found != field:
-            raise UsageError(f"input field '{field.name}' is {found}, the model needs {field}")
+        """Raise an error unless the task has exactly this field, for which a model was written."""
+        actual = self.field(field.name)
+        if actual != field:
+            raise UsageError(f"input field '{field.name}' is {actual}, the model needs {field}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.alignment import METRICS, _routing, alignment
+from benchmarks.rows import Asked
 
-from unseen.benchmarks.alignment import METRICS, _routing, alignment
-from unseen.benchmarks.rows import Asked
-from unseen.metrics import alignment as aligned
+from unseen.analysis import alignment as aligned
 
 
 def test_the_target_is_measured_at_its_size() -> None:

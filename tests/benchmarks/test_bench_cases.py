@@ -6,14 +6,14 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
+from benchmarks.cases import CASES, case_of
+from benchmarks.machine import COPIES, FUNCTIONS, Limits, machine
+from benchmarks.operation_breakdown import ELEMENTWISE, KINDS, OUTSIDE
+from benchmarks.rows import Asked, Row
+from benchmarks.subprocesses import at_once, in_child
+from benchmarks.targets import TARGETS, Target
 
-from unseen.benchmarks import BENCHMARKS, generators, memory, start, steps
-from unseen.benchmarks.cases import CASES, case_of
-from unseen.benchmarks.children import at_once, in_child
-from unseen.benchmarks.machine import COPIES, FUNCTIONS, Limits, machine
-from unseen.benchmarks.rows import Asked, Row
-from unseen.benchmarks.spent import ELEMENTWISE, KINDS, OUTSIDE
-from unseen.benchmarks.targets import TARGETS, Target
+from benchmarks import BENCHMARKS, generators, memory, start, steps
 from unseen.errors import CheckFailed
 from unseen.models import MODELS
 from unseen.registry import Registry
@@ -40,7 +40,7 @@ def test_every_task_is_drawn_from() -> None:
 
 @pytest.mark.parametrize("one", generators.TABLE, ids=lambda one: one.name)
 def test_what_is_drawn_exists(one: generators.Drawn) -> None:
-    assert one.condition in (generators.WHOLE, *one.make().conditions)
+    assert one.split in (generators.WHOLE, *one.make().splits)
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in BENCHMARKS])
@@ -101,7 +101,7 @@ def test_rows_of_generators() -> None:
     assert by_figure == {"examples per second", "share of a step gating=none", "share of a step gating=joint"}
     assert all(row.value > 0 for row in rows)
     (whole,) = [row for row in rows if row.figure == "seconds"]
-    assert whole.case == "ctl/lengths preset=clean condition=all"
+    assert whole.case == "ctl/lengths preset=clean split=all"
 
 
 @pytest.mark.slow
@@ -175,6 +175,6 @@ def test_two_processes_meet_and_one_that_dies_is_noticed() -> None:
 def test_rows_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked(quick=True, only="retrieval")
     rows: dict[tuple[str, str], Row] = {(row.case, row.figure): row for row in memory.memory(asked)}
-    drawn, trained = "retrieval/T6 preset=clean length=10 condition=train", "retrieval-transformer batch=10"
+    drawn, trained = "retrieval/T6 preset=clean length=10 split=train", "retrieval-transformer batch=10"
     assert set(rows) == {(drawn, "peak"), (drawn, "arrays"), (trained, "peak S=1"), (trained, "arrays S=1")}
     assert rows[drawn, "peak"].value > 0.5 * rows[drawn, "arrays"].value > 0

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from benchmarks.bounds import Bound, Operation, Work, work_of
+from benchmarks.cases import Case, case_of
+from benchmarks.machine import Limits
 from torch import nn
-
-from unseen.benchmarks.bounds import Bound, Operation, Work, work_of
-from unseen.benchmarks.cases import Case, case_of
-from unseen.benchmarks.machine import Limits
 
 LIMITS = Limits(products=1e9, bytes={1000: 1e8, 10**6: 1e7}, functions=1e6)
 BATCH, TOKENS = 16, 8

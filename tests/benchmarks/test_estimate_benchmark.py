@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from benchmarks.estimate import STUDIES, Spent, estimate
+from benchmarks.rows import Asked
 
-from unseen.benchmarks import estimate as room
-from unseen.benchmarks.estimate import STUDIES, Spent, estimate
-from unseen.benchmarks.rows import Asked
+from benchmarks import estimate as room
 from unseen.errors import CheckFailed
 from unseen.studies.study import study
 

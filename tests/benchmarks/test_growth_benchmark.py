@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from benchmarks.growth import ANALYSES, CURVES, DRAWING, TRAINING, Curve, growth
+from benchmarks.rows import Asked
+from benchmarks.scaling_fit import fitted
 
-from unseen.benchmarks import growth as room
-from unseen.benchmarks.fitted import fitted
-from unseen.benchmarks.growth import ANALYSES, CURVES, DRAWING, TRAINING, Curve, growth
-from unseen.benchmarks.rows import Asked
-from unseen.engine.train import Trainer
+from benchmarks import growth as room
 from unseen.tasks.base import Examples
+from unseen.training.trainer import Trainer
 
 
 def test_every_family_is_there_over_what_it_has() -> None:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 import torch
+from benchmarks.cases import CASES, Case, case_of, rules_case
+from benchmarks.loop import LoopContext, ask, loss, plain_loop, published_loop, ready
 from torch import Tensor, nn
 
-from unseen.benchmarks.cases import CASES, Case, case_of, rules_case
-from unseen.benchmarks.loop import LoopTape, ask, loss, plain_loop, published_loop, ready
-from unseen.engine.loss import loss as our_loss
 from unseen.models.build import parameter_count
+from unseen.training.loss import loss as our_loss
 
 State = Mapping[str, Tensor]
 _RETRIEVAL = {
@@ -99,7 +99,7 @@ def rnn(ours: State) -> dict[str, Tensor]:
             | {f"{name}.weight": value for name, value in by_module.items()}
             | {"score": ours["score"].permute(2, 0, 1, 3).flatten(1)}
         )
-    as_library = [0, 1, 3, 2]  # ours: input, forget, output, cell
+    as_library = [0, 1, 3, 2]  # ours: input, forget, output, trial
     made |= {
         f"lstm.weight_{there}_l0": ours[f"{mine}_weight"][:, as_library, 0].flatten(1).T
         for there, mine in (("ih", "input"), ("hh", "state"))
@@ -174,8 +174,8 @@ def test_a_published_loop_learns() -> None:
 
 def test_dropout_of_a_loop_is_the_librarys() -> None:
     x = torch.ones(20_000)
-    dropped = LoopTape().dropout(x, 0.2)
-    assert set(dropped.unique().tolist()) == {0.0, 1.25} and LoopTape().training
+    dropped = LoopContext().dropout(x, 0.2)
+    assert set(dropped.unique().tolist()) == {0.0, 1.25} and LoopContext().training
     assert abs((dropped == 0).float().mean().item() - 0.2) < 0.02
-    assert set(LoopTape().dropout(x, 0.2, scaled=False).unique().tolist()) == {0.0, 1.0}
+    assert set(LoopContext().dropout(x, 0.2, scaled=False).unique().tolist()) == {0.0, 1.0}
     assert isinstance(case_of("retrieval-transformer batch=10").published["published loop"](), nn.Module)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.report import VALIDATIONS, fill, report
+from benchmarks.rows import Asked
 
-from unseen.benchmarks.report import VALIDATIONS, fill, report
-from unseen.benchmarks.rows import Asked
-from unseen.studies.store import Store
+from unseen.store.store import Store
 
 
 def test_the_made_up_store_is_whole(tmp_path: Path) -> None:

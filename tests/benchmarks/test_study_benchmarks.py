@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.rows import Asked, Benchmark
+from benchmarks.size import _fill, size
+from benchmarks.studies import Run, orchestration, workers
 
-from unseen.benchmarks import studies
-from unseen.benchmarks.rows import Asked, Benchmark
-from unseen.benchmarks.size import _fill, size
-from unseen.benchmarks.studies import Run, orchestration, workers
+from benchmarks import studies
+from unseen.store.schema import Outcome
+from unseen.store.store import Store
 from unseen.studies.grid import Grid
-from unseen.studies.slice import Outcome
-from unseen.studies.store import Store
 
 
 def figures(benchmark: Benchmark, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
@@ -34,27 +34,27 @@ def test_two_workers_are_compared_with_one_on_the_same_stacks(tmp_path: Path, mo
         assert found[f"ratio, {part}"] == pytest.approx(found[f"workers=1, {part}"] / found[f"workers=2, {part}"])
     for count in (1, 2):
         assert 0 < found[f"workers={count}, steady"] < found[f"workers={count}, whole"]
-        assert found[f"workers={count}, cells per hour"] * found[f"workers={count}, whole"] == pytest.approx(8 * 3600)
+        assert found[f"workers={count}, trials per hour"] * found[f"workers={count}, whole"] == pytest.approx(8 * 3600)
 
 
 @pytest.mark.slow
-def test_orchestration_is_what_is_not_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_orchestration_is_what_is_not_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = figures(orchestration, tmp_path, monkeypatch)
     whole = found["whole"]
-    assert 0 < found["training"] < found["inside slices"] < whole
-    assert found["share"] == pytest.approx((whole - found["inside slices"] + found["runner's CPU"]) / whole)
+    assert 0 < found["training"] < found["inside chunks"] < whole
+    assert found["share"] == pytest.approx((whole - found["inside chunks"] + found["runner's CPU"]) / whole)
     assert 0 < found["steady share"] < found["share"] < 1
     assert found["probes"] > 0 and 0 < found["start"] < whole
 
 
 def test_shares_count_every_worker() -> None:
-    """Two workers for 10 s, 1 s of it before the first slice; 16 s in slices, 2 s of the runner; 2 s of probes."""
+    """Two workers for 10 s, 1 s of it before the first chunk; 16 s in chunks, 2 s of the runner; 2 s of probes."""
     spent = studies._spent(
-        Run(workers=2, cells=60, wall=10, start=1, steady=9, busy=16, training=12, commits=1, runner_cpu=2), probes=2
+        Run(workers=2, trials=60, wall=10, start=1, steady=9, busy=16, training=12, commits=1, runner_cpu=2), probes=2
     )
     assert spent["share"][0] == pytest.approx((24 - 16 + 2) / 24)
     assert spent["steady share"][0] == pytest.approx((18 - 16 + 2) / 18)
-    assert spent["cells per hour"][0] == pytest.approx(60 / 12 * 3600)
+    assert spent["trials per hour"][0] == pytest.approx(60 / 12 * 3600)
 
 
 def test_passes_become_one_row_with_its_spread() -> None:
@@ -68,15 +68,15 @@ def test_size_times_every_way_to_look_at_a_large_study() -> None:
     rows = list(size(Asked(quick=True)))
     assert [row.case for row in rows] == [
         "unseen plan FILE --no-probe",
-        "enter all cells",
+        "enter all trials",
         "unseen results DIR",
-        "unseen results DIR --cells --format csv",
+        "unseen results DIR --trials --format csv",
         "unseen.results(DIR)",
     ]
-    assert all(row.figure == "cells=2000" and row.value > 0 for row in rows)
+    assert all(row.figure == "trials=2000" and row.value > 0 for row in rows)
 
 
-def test_the_made_up_store_is_a_finished_one_with_twenty_records_a_cell(tmp_path: Path) -> None:
+def test_the_made_up_store_is_a_finished_one_with_twenty_records_a_trial(tmp_path: Path) -> None:
     entries = Grid(
         axes={"length": {n: {"task": {"length": n}} for n in (5, 10)}},
         base={"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}},
@@ -85,14 +85,14 @@ def test_the_made_up_store_is_a_finished_one_with_twenty_records_a_cell(tmp_path
     _fill(entries, tmp_path / "store")
     with Store.read(tmp_path / "store") as store:
         assert set(store.status().values()) == {"finished"}
-        assert store.records().groupby("cell").size().tolist() == [20] * 6
+        assert store.records().groupby("trial").size().tolist() == [20] * 6
 
 
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
         (["results", "store"], ["torch", "scipy.stats"]),
-        (["results", "store", "--cells", "--format", "csv"], ["torch", "scipy.stats"]),
+        (["results", "store", "--trials", "--format", "csv"], ["torch", "scipy.stats"]),
         (["plan", "quickstart", "--no-probe"], ["torch._dynamo", "scipy.stats", "pandas"]),
     ],
 )
@@ -113,17 +113,17 @@ def test_what_must_be_quick_imports_nothing_that_takes_seconds(
     assert "unseen.cli.main" in loaded and not set(unwanted) & set(loaded)
 
 
-def test_a_study_of_small_cells_has_a_thousand_of_them_in_ten_shapes() -> None:
-    from unseen.studies.plan import shape
+def test_a_study_of_small_trials_has_a_thousand_of_them_in_ten_shapes() -> None:
+    from unseen.running.stacks import shape
 
-    cells = [entry.cell for entry in studies.small(140, range(50)).entries()]
-    assert len({cell.id for cell in cells}) == 1_000
-    assert len({shape(cell) for cell in cells}) == 10
+    trials = [entry.trial for entry in studies.small(140, range(50)).entries()]
+    assert len({trial.id for trial in trials}) == 1_000
+    assert len({shape(trial) for trial in trials}) == 10
 
 
-def test_a_watched_store_notes_what_slices_took(tmp_path: Path) -> None:
+def test_a_watched_store_notes_what_chunks_took(tmp_path: Path) -> None:
     entries = studies.small(4, range(1)).entries()
-    ids = [entry.cell.id for entry in entries]
+    ids = [entry.trial.id for entry in entries]
     with studies.Watched.write(tmp_path / "store") as store:
         store.add(entries)
         store.commit("one", ids[:1], Outcome(1, seconds=0.25))

@@ -1,96 +1,85 @@
-"""`unseen bench`: what it prints, keeps and compares, with a benchmark that takes no time."""
+"""`unseen bench`: the table, the file, and wrong use."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from unseen.benchmarks import BENCHMARKS
-from unseen.benchmarks.rows import Asked, Row
-from unseen.cli.main import app
-from unseen.errors import UsageError
+from support.program import Done, inside, outside
+from unseen.cli import bench
 
-Run = Callable[..., Result]
-SPEED = {"now": 10.0}
+CODE = """
+from torch import nn
 
+class Narrow(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.answer = nn.Linear(spec.field("sequence").width, 1)
 
-def steps(asked: Asked) -> Iterator[Row]:
-    for case in asked.among(["ctl-ndr batch=512", "other batch=1"]):
-        value = SPEED["now"]
-        yield Row(case, "best product share", value / 20, "", "more", value / 21, value / 19, 5)
-        yield Row(case, "plain loop", value, "ms", "less", value * 0.99, value * 1.01, 5)
-
-
-def interrupted(asked: Asked) -> Iterator[Row]:
-    yield next(steps(asked))
-    raise KeyboardInterrupt
+    def forward(self, inputs):
+        return self.answer(inputs["sequence"].mean(1))
+"""
+SMALL = ["--set", "length=3", "--set", "train_size=300", "--batch", "4", "--seconds", "0"]
 
 
-def failing(asked: Asked) -> Iterator[Row]:
-    yield next(steps(asked))
-    raise ZeroDivisionError
+def test_figures_of_several_models(tmp_path: Path) -> None:
+    file = tmp_path / "speed.json"
+    (tmp_path / "narrow_model.py").write_text(CODE)
+    done = inside(
+        "bench", "retrieval-transformer", "narrow_model:Narrow", *SMALL, "--stack", "1,3", "--json", file, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    title, header, *rows = done.stdout.splitlines()
+    assert title.startswith("retrieval/T6, batch of 4; milliseconds per training step and seed")
+    assert "plain loop" in header and "stack of 3" in header
+    assert [row.split()[0] for row in rows] == ["retrieval-transformer", "narrow_model:Narrow"]
+    figures = json.loads(file.read_text())
+    assert figures["batch"] == 4 and figures["machine"]["torch"]
+    transformer, narrow = figures["models"]
+    assert transformer["parameters"] > narrow["parameters"] > 0
+    assert transformer["flops_per_step"] > 0 and transformer["plain_loop_ms"] > 0
+    assert set(transformer["stack_ms"]) == set(transformer["speed_up"]) == {"1", "3"}
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    def made(*words: object, by: Callable[[Asked], Iterator[Row]] = steps) -> Result:
-        monkeypatch.setattr(BENCHMARKS, "load", lambda name: by)
-        return CliRunner().invoke(app, ["bench", *map(str, words)])
+def test_times_are_per_seed_and_ratios_within_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of the loop takes 4 ms, a stack 8 ms, and a busy round twice as long."""
+    calls = {"rounds": 0}
 
-    monkeypatch.setitem(SPEED, "now", 10.0)
-    return made
+    def fake_time(step: object, repeats: int) -> float:
+        calls["rounds"] += 1
+        # Two calibrations, then rounds of two contenders each; the second round is busy.
+        slow = 2.0 if calls["rounds"] in (5, 6) else 1.0
+        return slow * (0.004 if step is loop else 0.008)
 
+    def loop() -> None: ...
 
-def test_it_tells_figures_progress_and_targets(run: Run) -> None:
-    done = run("steps")
-    assert done.exit_code == 0
-    assert "steps · ctl-ndr batch=512" in done.stdout and "(9.9 to 10.1)" in done.stdout
-    assert "steps (1 of 1), 2 of 2: other batch=1" in done.stderr
-    assert "1 met, 0 missed" in done.stdout
-    assert "met    NDR, share of the product rate: 0.5 (target ≥ 0.5)" in done.stdout
-
-
-def test_it_keeps_and_compares(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, html = tmp_path / "figures.json", tmp_path / "page.html"
-    assert run("steps", "--json", file, "--html", html).exit_code == 0
-    found = json.loads(file.read_text())
-    assert found["format"] == 2 and len(found["figures"]["steps"]) == 4 and "interrupted" not in found
-    assert {"cpu", "cores", "load"} <= found["machine"].keys() and "NDR" in html.read_text()
-    assert "0 figures changed beyond noise, 4 did not" in run("steps", "--against", file).stdout
-    monkeypatch.setitem(SPEED, "now", 20.0)
-    told = run("steps", "--only", "ndr", "--against", file).stdout
-    assert "2 figures changed beyond noise, 0 did not, 2 are missing, 0 are new" in told
-    assert "worse  2.00×  steps · ctl-ndr batch=512: plain loop 10 → 20 ms" in told
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["figures.json", "page.html"]
+    trial = bench._make_trial("lstm", "retrieval/T6", {"task": {"length": 3}, "model": {}, "recipe": {}})
+    monkeypatch.setattr(bench, "_time", fake_time)
+    monkeypatch.setattr(bench, "_plain_loop", lambda trial: loop)
+    monkeypatch.setattr(bench, "_stacked_step", lambda trial, size: lambda: None)
+    (row,) = bench._measure({"lstm": trial}, [4], 1.0)
+    assert row["plain_loop_ms"] == pytest.approx(4.0) and row["stack_ms"][4] == pytest.approx(2.0)
+    assert row["speed_up"][4] == pytest.approx(2.0)
 
 
-def test_an_interrupt_keeps_what_was_measured_and_says_so(run: Run, tmp_path: Path) -> None:
-    file, html = tmp_path / "figures.json", tmp_path / "page.html"
-    done = run("steps", "--json", file, "--html", html, by=interrupted)
-    assert done.exit_code == 130 and "interrupted in steps, after ctl-ndr batch=512" in done.stderr
-    found = json.loads(file.read_text())
-    assert found["interrupted"].startswith("in steps") and len(found["figures"]["steps"]) == 1
-    assert "not whole" in html.read_text()
-
-
-def test_a_benchmark_that_fails_takes_no_figures_with_it(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "figures.json"
-    assert isinstance(run("steps", "--json", file, by=failing).exception, ZeroDivisionError)
-    assert json.loads(file.read_text())["interrupted"] and len(json.loads(file.read_text())["figures"]["steps"]) == 1
+def test_the_real_command() -> None:
+    done = outside("bench", "lstm", *SMALL, "--stack", "2")
+    assert done.returncode == 0, done.stderr
+    assert "lstm" in done.stdout and "(2 seeds)" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
-        (["--only", "nothing"], "no case of steps has 'nothing' in its name"),
-        (["--against", "none.json"], "none.json can't be read"),
+        (["lstm", "--stack", "1,x"], "--stack 1,x: expected different positive numbers, like 1,4,16"),
+        (["lstm", "--stack", "0"], "expected different positive numbers"),
+        (["lstm", "--task", "retrieval/T66"], "Did you mean"),
+        (["lstm", "--set", "widht=8"], "Did you mean 'width'?"),
+        (["gcog-rnn"], "gcog"),
     ],
 )
-def test_wrong_use(words: list[str], told: str, run: Run) -> None:
-    error = run("steps", *words).exception
-    assert isinstance(error, UsageError) and told in str(error)
+def test_wrong_use(arguments: list[str], message: str) -> None:
+    done: Done = inside("bench", *arguments)
+    assert done.returncode == 2 and message in done.stderr, done.stderr

@@ -10,18 +10,18 @@ import pytest
 from typer.testing import CliRunner
 
 import unseen
+from unseen.claims import CLAIMS
 from unseen.cli.main import app
 from unseen.errors import CheckFailed, UsageError
+from unseen.store.store import Store
 from unseen.studies.catalog.retrieval import TRANSFORMERS
-from unseen.studies.claims import CLAIMS
 from unseen.studies.grid import Grid
-from unseen.studies.store import Store
 from unseen.studies.study import Study
 
 TINY = {
     "task": {"name": "retrieval/T6", "length": 5, "preset": "released", "train_size": 200, "evaluation_size": 200},
     "model": {"width": 8},
-    "evaluation": {"conditions": ("ood/single",), "analyses": ("R7",)},
+    "evaluation": {"splits": ("ood/single",), "analyses": ("R7",)},
     "recipe": {"steps": 40, "batch": 10, "validate_every": 4, "validation_examples": 100},
 }
 
@@ -50,14 +50,16 @@ def run(*arguments: object) -> str:
 
 def test_the_list_says_what_is_claimed_where_and_how_it_is_tested() -> None:
     text = run()
+    assert max(map(len, text.splitlines())) <= 110
+    one_line = " ".join(text.split())
     for entry in CLAIMS:
         claim = entry.load()
-        for said in (claim.name, claim.place, claim.statement, claim.printed, claim.study):
-            assert said in text
+        for shown in (claim.name, claim.source, claim.statement, claim.printed, claim.study):
+            assert shown in one_line
     assert "T−Pos+Att on T6 above T+Pos−Att on T6" in run("--claim", "retrieval/C5")
     listed = json.loads(run("--format", "json"))
     assert [one["claim"] for one in listed] == [entry.name for entry in CLAIMS]
-    assert set(listed[0]) == {"claim", "paper", "place", "statement", "printed", "study"}
+    assert set(listed[0]) == {"claim", "paper", "source", "statement", "printed", "study"}
     assert run("--format", "markdown").count("\n") == len(listed) + 2
 
 
@@ -67,7 +69,8 @@ def test_verdicts_on_a_store_with_its_deviations(store: Path) -> None:
         line = next(line for line in text.splitlines() if line.startswith(name))
         assert "smoke, length 5 (paper: 10)" in line
     assert "n = 3 (initialisation)" in text and "indicative" in text
-    assert "not run: retrieval/C1 (T1 not run)" in text and "retrieval/table2 (printed for length 10)" in text
+    one_line = " ".join(text.split())
+    assert "not run: retrieval/C1 (T1 not run)" in one_line and "retrieval/table2 (printed for length 10)" in one_line
     assert "Deviations of scale smoke from the paper:" in text
     # It says that it is of the catalogue's study, and is not.
     assert "not known: some of these runs are not, or no longer, of retrieval-table2@1 at scale smoke" in text
@@ -75,7 +78,7 @@ def test_verdicts_on_a_store_with_its_deviations(store: Path) -> None:
 
 def test_one_claim_with_its_parts(store: Path) -> None:
     text = run(store, "--claim", "retrieval/C5")
-    assert text.count("\n    - ") == len(CLAIMS.load("retrieval/C5").parts)
+    assert text.count("\n    - ") == len(CLAIMS.load("retrieval/C5").criteria)
     assert "printed for length 10" in text and "T−Pos−Att on T6 below 0.76" in text
 
 
@@ -83,13 +86,16 @@ def test_verdicts_for_programs_and_documents(store: Path, tmp_path: Path) -> Non
     found = json.loads(run(store, "--format", "json"))
     judged = {one["claim"]: one for one in found["verdicts"]}
     assert set(judged) == {entry.name for entry in CLAIMS if entry.name.startswith("retrieval/")}  # what was run
-    part = judged["retrieval/C5"]["parts"][0]
-    assert part["low"] <= part["estimate"] <= part["high"] and part["seeds"] == 3
+    part = judged["retrieval/C5"]["criteria"][0]
+    assert part["low"] <= part["estimate"] <= part["high"] and part["n"] == 3
     (deviations,) = found["deviations"]
     assert (deviations["scale"], deviations["ran"]) == ("smoke", "retrieval-table2@1")
     assert {(one["directory"], one["scale"]) for one in found["verdicts"]} == {(str(store), "smoke")}
     assert judged["retrieval/C5"]["setting"] == "length 5 (paper: 10)"
-    assert all(judged[name]["open"] for name in judged if judged[name]["verdict"] == "undecided")
+    for one in judged.values():
+        waiting = [criterion["waiting"] for criterion in one["criteria"] if criterion["waiting"]]
+        assert waiting or one["verdict"] != "undecided" or one["note"]
+        assert {entry["for"] for entry in waiting} <= {"seeds", "steps", "runs", "nothing"}
     run(store, "--format", "markdown", "--out", tmp_path / "claims.md")
     lines = (tmp_path / "claims.md").read_text().splitlines()
     assert lines[0].startswith("| claim |")
@@ -98,11 +104,12 @@ def test_verdicts_for_programs_and_documents(store: Path, tmp_path: Path) -> Non
 
 
 def test_short_runs_and_unknown_studies(tmp_path: Path) -> None:
-    """Two validations are too few to tell whether a run was still learning: nothing is judged from it."""
+    """Two validations are too few to tell whether a run has converged: nothing is judged from it."""
     unseen.run(tiny("mine", 3, steps=8), tmp_path / "short", executor="inline", progress="none")
     text = run(tmp_path / "short")
     assert "undecided" in text and "supported" not in text and "contradicted" not in text
-    assert "T−Pos−Att on T6: 3 of 3 too short to tell whether still learning" in text
+    assert "3 of 3 runs too short to tell whether they converged (T−Pos−Att on T6)" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 110
     assert "not known: mine@1 is not in the catalogue" in text
 
 
@@ -131,13 +138,13 @@ def test_several_directories(store: Path, tmp_path: Path) -> None:
     }
     assert [one["directory"] for one in data["deviations"]] == [str(other), str(store)]
     text = run(other, store)
-    assert f"== {store} (retrieval-table2@1)" in text and "retrieval/C5  " in text
+    assert f"== {store} (retrieval-table2@1)" in text and "retrieval/C5 " in text
     page = run(other, store, "--format", "markdown")
     assert all(sum(line.startswith(f"| `{entry.name}`") for line in page.splitlines()) == 1 for entry in CLAIMS)
     assert "| ctl-lengths was not run | `unseen run ctl-lengths --scale mini --out DIR` |" in page
     assert "| printed for length 10 | `unseen run retrieval-table2 --scale small --out DIR` |" in page
     one = run(other, store, store, "--claim", "retrieval/C5")
-    assert one.count("\n    - ") == len(CLAIMS.load("retrieval/C5").parts)
+    assert one.count("\n    - ") == len(CLAIMS.load("retrieval/C5").criteria)
     assert str(store) not in page and str(other) not in page
 
 
@@ -147,7 +154,8 @@ def test_a_store_in_which_nothing_has_ended(tmp_path: Path) -> None:
         begun.claim({"study": "mine@1"})
         begun.add(study.entries("smoke"), "smoke")
     text = run(tmp_path)
-    assert text.startswith("not run: ") and "retrieval/C7 (no run of T−Pos+Att on T6 has ended)" in text
+    assert text.startswith("not run: ")
+    assert "retrieval/C7 (no run of T−Pos+Att on T6 has ended)" in " ".join(text.split())
     data = json.loads(run(tmp_path, "--format", "json"))
     assert {one["verdict"] for one in data["verdicts"]} == {"not run"}
 

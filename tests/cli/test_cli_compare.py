@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import unseen
-from unseen.cli.compare import WIDTH, _number
+from unseen.cli.compare import WIDTH, _format_number
 from unseen.cli.main import app
 from unseen.errors import UsageError
+from unseen.store.checksums import write_checksums
+from unseen.store.store import Store
 from unseen.studies.grid import Grid
-from unseen.studies.seals import seal
-from unseen.studies.store import Store
 from unseen.studies.study import Study
 
 HOSTILE = ["<script>alert(1)</script>", "a|b `c` *d* [e](f)", "two\nlines\x1b[31m", "=1+1", "長い名前" * 30, "\\"]
@@ -64,8 +64,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     with Store.write(place / "changed") as store:
         (number, *_) = store._numbers(list(store.status())).values()
         with store._transaction():
-            store._db.execute("UPDATE records SET value = value + 0.01 WHERE cell = ?", (number,))
-            seal(store._db, ("records", "overall"), [number])
+            store._db.execute("UPDATE records SET value = value + 0.01 WHERE trial = ?", (number,))
+            write_checksums(store._db, ("records", "overall"), [number])
     return {path.name: path for path in place.iterdir()}
 
 
@@ -89,7 +89,7 @@ def test_the_table_fits_a_terminal_and_says_what_it_shows(stores: dict[str, Path
 
 
 def test_a_copy_is_identical(stores: dict[str, Path]) -> None:
-    text = run(stores["a"], stores["same"], "--condition", "iid")
+    text = run(stores["a"], stores["same"], "--split", "iid")
     assert text.count("identical\n") == len(HOSTILE)
     assert "the 18 runs that A and B both hold are identical" in text and "adj. p" not in text
 
@@ -100,10 +100,10 @@ def test_a_changed_number_is_loud_in_every_format(stores: dict[str, Path], tmp_p
             invoke(stores["a"], stores["changed"], "--format", form, *more) for more in ((), ("--out", tmp_path / form))
         )
         assert shown.exit_code == written.exit_code == 0
-        assert "SAME CELL, OTHER NUMBERS: 1 of the 18 runs" in shown.output
-        assert "SAME CELL, OTHER NUMBERS" in written.stderr and not written.stdout
+        assert "SAME TRIAL, OTHER NUMBERS: 1 of the 18 runs" in shown.output
+        assert "SAME TRIAL, OTHER NUMBERS" in written.stderr and not written.stdout
         assert (tmp_path / form).read_text().count("\n") == shown.stdout.count("\n")
-    assert run(stores["a"], stores["changed"], "--condition", "iid").count("CHANGED 1/3") == 1
+    assert run(stores["a"], stores["changed"], "--split", "iid").count("CHANGED 1/3") == 1
 
 
 def test_markdown_stays_text(stores: dict[str, Path]) -> None:
@@ -150,8 +150,8 @@ def test_wrong_use_is_answered(stores: dict[str, Path], tmp_path: Path) -> None:
     for arguments, said in (
         ([stores["a"]], "two directories or more, got 1"),
         ([stores["a"], tmp_path], "holds no results"),
-        ([stores["a"], tmp_path / "d"], "no place is in both"),
-        ([stores["a"], stores["b"], "--condition", "ood/singel"], "Did you mean 'ood/single'"),
+        ([stores["a"], tmp_path / "d"], "no configuration is in both"),
+        ([stores["a"], stores["b"], "--split", "ood/singel"], "Did you mean 'ood/single'"),
         ([stores["a"], stores["b"], "--metric", "acuracy"], "Did you mean 'accuracy'"),
         ([stores["a"], stores["b"], "--out", tmp_path / "no" / "x"], "there is no folder"),
     ):
@@ -173,4 +173,4 @@ def test_wrong_use_is_answered(stores: dict[str, Path], tmp_path: Path) -> None:
     ],
 )
 def test_numbers_for_people(value: float, sign: str, text: str) -> None:
-    assert _number(value, sign) == text
+    assert _format_number(value, sign) == text

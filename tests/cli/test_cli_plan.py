@@ -15,20 +15,21 @@ import typer
 from typer.testing import CliRunner
 
 from unseen.cli.plan import plan
-from unseen.engine.probe import Pace
-from unseen.engine.train import Trainer
 from unseen.errors import UsageError
-from unseen.studies import rates
-from unseen.studies.crowd import Crowd
-from unseen.studies.plan import START
-from unseen.studies.store import Store
+from unseen.running import timing
+from unseen.running.plan import START
+from unseen.running.timing import WorkloadTimes
+from unseen.store.store import Store
 from unseen.studies.study import study
+from unseen.studies.trial import Trial
+from unseen.training.trainer import Trainer
 
 app = typer.Typer()
 app.command()(plan)
 
 STUDY = """
-from unseen.studies.study import Grid, Study
+from unseen.studies.grid import Grid
+from unseen.studies.study import Study
 
 def grids(scale):
     widths = {"smoke": (4,), "mini": (4, 6), "full": (4, 6, 8)}[scale]
@@ -44,12 +45,10 @@ study = Study("tiny", 1, "How wide?", {"smoke": None, "mini": 1, "full": None}, 
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A user's study; a machine on which every member and step takes 10 ms, and a cache of its own."""
 
-    def time_sizes(job: Any, tried: Sequence[int], seconds: float) -> dict[int, Pace]:
-        return dict.fromkeys(tried, Pace(step=0.010, answer=0.001, build=0.0))
+    def probe(trial: Trial, sizes: Sequence[int], seconds: float, device: str) -> WorkloadTimes:
+        return WorkloadTimes(dict.fromkeys(sizes, 0.010), dict.fromkeys(sizes, 0.001), tests=1.0, draw=0.0, build=0.0)
 
-    monkeypatch.setattr(rates, "time_sizes", time_sizes)
-    monkeypatch.setattr(rates, "Crowd", lambda size: Crowd(1))
-    monkeypatch.setattr(rates, "_draw_seconds", lambda task: 0.0)
+    monkeypatch.setattr(timing, "probe", probe)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "tiny.py").write_text(STUDY)
     return str(tmp_path / "tiny.py")
@@ -68,17 +67,17 @@ def data(*arguments: object) -> dict[str, Any]:
 
 def test_counts_times_levels_and_other_scales(tiny: str) -> None:
     found = data(tiny, "--workers", 2)
-    assert (found["study"], found["scale"], found["cells"], found["steps"]) == ("tiny@1", "mini", 6, 600)
-    assert {level: (row["cells"], row["steps"]) for level, row in found["levels"]["width"].items()} == {
+    assert (found["study"], found["scale"], found["trials"], found["steps"]) == ("tiny@1", "mini", 6, 600)
+    assert {level: (row["trials"], row["steps"]) for level, row in found["levels"]["width"].items()} == {
         "4": (3, 300),
         "6": (3, 300),
     }
     assert sum(row["flops"] for row in found["levels"]["width"].values()) == found["flops"]
-    answered = 2 * 300 + 4 * 300  # two validations, and two selections of two conditions with 300 examples each
+    answered = 2 * 300 + 4 * 300  # two validations, and two selections of two splits with 300 examples each
     assert found["core_seconds"] == pytest.approx(6 * (100 * 0.010 + answered * 0.001))
     assert found["wall_seconds"] == pytest.approx(START + found["core_seconds"] / 2)
-    assert (found["at_most"], found["kinds"]) == (False, [2, 2])
-    assert {scale: row["cells"] for scale, row in found["other_scales"].items()} == {"smoke": 3, "full": 9}
+    assert (found["at_most"], found["workloads"]) == (False, [2, 2])
+    assert {scale: row["trials"] for scale, row in found["other_scales"].items()} == {"smoke": 3, "full": 9}
     assert found["other_scales"]["full"]["wall_seconds"] > found["wall_seconds"]
     assert found["deviations"][-1] == "much smaller"
     assert found["command"] == f"unseen run {tiny} --scale mini --out runs/tiny-mini --workers 2"
@@ -104,26 +103,26 @@ def test_without_a_probe_no_step_is_run_and_no_time_is_said(tiny: str, monkeypat
         raise AssertionError("a training step")
 
     monkeypatch.setattr(Trainer, "advance", forbidden)
-    monkeypatch.setattr(rates, "time_sizes", forbidden)
+    monkeypatch.setattr(timing, "probe", forbidden)
     found = data(tiny, "--no-probe")
     assert found["flops"] > 0 and found["wall_seconds"] is None and found["core_seconds"] is None
     said = text(tiny, "--no-probe")
-    assert "not estimated (--no-probe, and nothing was measured before)" in said and "core time" not in said
+    assert "not estimated (--no-probe, and there are no earlier measurements)" in said and "core time" not in said
 
 
 def test_without_a_probe_the_time_is_by_what_was_measured_before(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = data(tiny)
-    monkeypatch.setattr(rates, "time_sizes", None)
+    monkeypatch.setattr(timing, "probe", None)
     found = data(tiny, "--no-probe")
     assert found["wall_seconds"] == measured["wall_seconds"] and found["other_scales"] == measured["other_scales"]
-    assert "measured on 2 of 2 kinds of step" in text(tiny, "--no-probe")
+    assert "measured on 2 of 2 workloads" in text(tiny, "--no-probe")
 
 
-def test_cells_that_may_stop_early_take_at_most_so_long(tiny: str) -> None:
+def test_trials_that_may_stop_early_take_at_most_so_long(tiny: str) -> None:
     Path(tiny).write_text(STUDY.replace('"batch": 10', '"batch": 10, "patience": 3'))
     assert data(tiny)["at_most"]
     said = text(tiny, "--workers", 1)
-    assert "at most 22 s with 1 worker" in said and "cells may stop early" in said and "estimated at most 13 s" in said
+    assert "at most 22 s with 1 worker" in said and "trials may stop early" in said and "estimated at most 13 s" in said
 
 
 def test_what_a_directory_has_is_not_counted_again(tiny: str, tmp_path: Path) -> None:
@@ -131,9 +130,9 @@ def test_what_a_directory_has_is_not_counted_again(tiny: str, tmp_path: Path) ->
     assert data(tiny, "--out", out)["left"]["ended"] == 0
     with Store.write(out) as store:
         store.add(entries, "mini")
-        store.fail(entries[0].cell.id, "no reason")
+        store.fail(entries[0].trial.id, "no reason")
         found = data(tiny, "--out", out)  # while another process writes
-    assert (found["cells"], found["steps"]) == (6, 600)
+    assert (found["trials"], found["steps"]) == (6, 600)
     assert {key: found["left"][key] for key in ("directory", "ended", "failed", "steps")} == {
         "directory": str(out),
         "ended": 1,
@@ -142,7 +141,7 @@ def test_what_a_directory_has_is_not_counted_again(tiny: str, tmp_path: Path) ->
     }
     assert [row["ended"] for row in found["levels"]["width"].values()] == [1, 0]
     said = text(tiny, "--out", out)
-    assert "1 of 6 cells" in said and "1 of them failed (--retry-failed tries again)" in said and "steps left" in said
+    assert "1 of 6 trials" in said and "1 of them failed (--retry-failed tries again)" in said and "steps left" in said
     assert said.splitlines()[-1] == f"unseen run {tiny} --scale mini --out {out}"
 
 
@@ -150,17 +149,17 @@ def test_people_get_plain_aligned_text_where_there_is_no_terminal(tiny: str) -> 
     lines = text(tiny, "--workers", 1, "--seeds", 1).splitlines()
     assert lines[:2] == ["tiny@1, scale mini", "How wide?"]
     assert "time        11 s with 1 worker, 6 s of one core" in lines
-    made_of = "start, data, steps, validations, evaluation of best and last; measured on 2 of 2 kinds of step"
+    made_of = "start-up, data, steps, validations, evaluation of best and last weights; measured on 2 of 2 workloads"
     assert f"{'':12}{made_of}" in lines
     head, first = next((a, b) for a, b in pairwise(lines) if a.startswith("axis"))
-    assert head.split() == ["axis", "level", "cells", "steps", "FLOPs", "core", "time"]
+    assert head.split() == ["axis", "level", "trials", "steps", "FLOPs", "core", "time"]
     assert first.split()[:4] == ["width", "4", "1", "100"]
-    assert head.index("cells") + len("cells") == first.index(" 1 ") + 2
+    assert head.index("trials") + len("trials") == first.index(" 1 ") + 2
     assert not set("\x1b│─━") & set("".join(lines))
 
 
 def test_a_catalogue_study_can_be_counted_by_name_and_version() -> None:
-    assert data("retrieval-table2@1", "--scale", "full", "--no-probe")["cells"] == 140
+    assert data("retrieval-table2@1", "--scale", "full", "--no-probe")["trials"] == 140
     assert data("quickstart", "--no-probe")["scale"] == "mini"
 
 

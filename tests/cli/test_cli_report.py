@@ -9,39 +9,36 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from program import inside, outside
+from support.program import inside, outside
 from unseen.cli.main import app
-from unseen.engine.measure import Measure
-from unseen.engine.recipe import Evaluation, recipe
 from unseen.errors import CheckFailed, UsageError
 from unseen.models import options
-from unseen.studies.cell import Cell
-from unseen.studies.grid import Entry
-from unseen.studies.slice import Finished, Outcome, Span
-from unseen.studies.store import Store
+from unseen.store.schema import Finished, Outcome, Span
+from unseen.store.store import Store
+from unseen.studies.trial import Entry, Trial, evaluation_id
 from unseen.tasks import task
+from unseen.training.evaluate import Measure
+from unseen.training.recipe import Evaluation, recipe
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """Three runs with scores, as `train` leaves them."""
     parts = task("retrieval/T6", length=5), options("retrieval-transformer"), recipe("quick", steps=50), Evaluation()
-    cells = [Cell(*parts, seed, seed) for seed in range(3)]
+    trials = [Trial(*parts, seed, seed) for seed in range(3)]
     with Store.write(tmp_path / "store") as store:
-        store.claim({**cells[0].work, "data_seed": "own"})
-        store.add([Entry({}, cell) for cell in cells])
+        store.claim({**trials[0].work, "data_seed": "own"})
+        store.add([Entry({}, trial) for trial in trials])
         measures = [
-            [
-                Measure(condition, "", "", "accuracy", 0.7 + 0.1 * cell.seed, 0.01, 100)
-                for condition in ("iid", "ood/single")
-            ]
-            for cell in cells
+            [Measure(split, "", "", "accuracy", 0.7 + 0.1 * trial.seed, 0.01, 100) for split in ("iid", "ood/single")]
+            for trial in trials
         ]
+        evaluation = evaluation_id(Evaluation())
         finished = {
-            cell.id: Finished("finished", 50, 50, False, "", {"best": found, "last": found}, {}, {})
-            for cell, found in zip(cells, measures, strict=True)
+            trial.id: Finished("finished", 50, 50, False, "", {evaluation: {"best": found, "last": found}}, {}, {})
+            for trial, found in zip(trials, measures, strict=True)
         }
-        spans = {cell: Span(0, 50, 1.0, 1.0, "here:1") for cell in finished}
+        spans = {trial: Span(0, 50, 1.0, 1.0, "here:1") for trial in finished}
         store.commit("stack", list(finished), Outcome(0, spans=spans, finished=finished))
     return tmp_path / "store"
 
@@ -60,7 +57,7 @@ def test_the_page_and_where_it_is(store: Path, tmp_path: Path) -> None:
     out.write_text("an old page")
     assert run(store, "--out", out).strip() == str(out)
     assert out.read_text().startswith("<!doctype html>") and out.read_text().rstrip().endswith("</html>")
-    assert not list(tmp_path.glob(".*.partial"))
+    assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_single_figures_in_every_format(store: Path, tmp_path: Path) -> None:
@@ -73,9 +70,9 @@ def test_single_figures_in_every_format(store: Path, tmp_path: Path) -> None:
 
 
 def test_several_figures_go_to_a_folder(store: Path, tmp_path: Path) -> None:
-    written = run(store, "--figure", "seeds", "--figure", "conditions", "--out", tmp_path / "figures").split()
+    written = run(store, "--figure", "seeds", "--figure", "splits", "--out", tmp_path / "figures").split()
     assert [Path(one).name for one in written] == [
-        f"{name}.{suffix}" for name in ("seeds", "conditions") for suffix in ("svg", "pdf", "png", "csv")
+        f"{name}.{suffix}" for name in ("seeds", "splits") for suffix in ("svg", "pdf", "png", "csv")
     ]
     assert all(Path(one).stat().st_size for one in written)
     (tmp_path / "v1.2").mkdir()  # a folder that is there is one, whatever it is called

@@ -14,17 +14,14 @@ from pathlib import Path
 
 import pytest
 
-STUDIES = Path(__file__).parent.parent / "studies"
-sys.path.insert(0, str(STUDIES))
+import unseen
+from support.faulty import processes, study
+from support.small import tables
+from unseen.cli.main import main
+from unseen.store.store import Store
+from unseen.training.checkpoint import unpack
 
-from faulty import processes, study  # noqa: E402
-from small import tables  # noqa: E402
-
-import unseen  # noqa: E402
-from unseen.cli.main import main  # noqa: E402
-from unseen.engine.checkpoint import unpack  # noqa: E402
-from unseen.studies.store import Store  # noqa: E402
-
+TESTS = Path(__file__).parents[1]
 STEPS = 400
 PATIENCE = 120.0
 """Seconds until a test gives up: a busy machine is no failure."""
@@ -36,7 +33,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study as a user's file."""
     found = tmp_path_factory.mktemp("study") / "mine.py"
     found.write_text(
-        f"import sys\nsys.path[:0] = [{str(Path(__file__).parent)!r}, {str(STUDIES)!r}]\n"
+        f"import sys\nsys.path[:0] = [{str(Path(__file__).parent)!r}, {str(TESTS)!r}]\n"
         "from test_cli_run import STUDY as study\n"
     )
     return found
@@ -72,7 +69,7 @@ def started(file: Path, out: Path, *options: str) -> Iterator[subprocess.Popen[s
             "--out",
             str(out),
             "--stack=2",
-            "--slice-seconds=0.1",
+            "--chunk-seconds=0.1",
             *options,
         ],
         stdout=subprocess.PIPE,
@@ -97,13 +94,13 @@ def soon(happened: Callable[[], object]) -> None:
 
 
 def steps_done(out: Path) -> int:
-    """Steps that the store has counted, over all cells; every one once."""
+    """Steps that the store has counted, over all trials; every one once."""
     try:
         with Store.read(out) as store:
             spans = store.spans()
     except (unseen.UsageError, unseen.CheckFailed):
         return 0  # it is not there yet
-    for _, rows in spans.groupby("cell"):
+    for _, rows in spans.groupby("trial"):
         assert rows.begin.tolist() == [0, *rows.end[:-1]]
     return int((spans.end - spans.begin).sum())
 
@@ -119,8 +116,8 @@ def test_a_run_can_be_looked_at_guarded_interrupted_and_resumed(
         assert code == 2 and said.count("\n") == 1
         assert f"is being written by process {child.pid} on {socket.gethostname()}" in said
         code, shown, _ = command(capsys, "results", out)
-        assert code == 0 and "of 4 cells have ended" in shown
-        assert command(capsys, "results", out, "--cells")[0] == 0
+        assert code == 0 and "of 4 trials have ended" in shown
+        assert command(capsys, "results", out, "--trials")[0] == 0
         assert command(capsys, "plan", file, "--out", out, "--no-probe")[0] == 0
         assert child.poll() is None
 
@@ -133,14 +130,14 @@ def test_a_run_can_be_looked_at_guarded_interrupted_and_resumed(
 
     done = steps_done(out)
     with Store.read(out) as store:
-        cells = store.cells()
-        kept = {cell: unpack("", data).step for _, members, data in store.checkpoints() for cell in members}
-    assert 0 < done == cells.step.sum()
-    for row in cells[cells.status == "pending"].itertuples():
-        assert row.step == kept.get(row.cell, 0), "every step that was done is saved"
+        trials = store.trials()
+        kept = {trial: unpack("", data).step for _, members, data in store.checkpoints() for trial in members}
+    assert 0 < done == trials.step.sum()
+    for row in trials[trials.status == "pending"].itertuples():
+        assert row.step == kept.get(row.trial, 0), "every step that was done is saved"
 
     code, shown, said = command(capsys, "run", file, "--out", out, "--executor", "inline")
-    assert code == 0 and "4 of 4 cells have ended" in shown and f"unseen results {out}" in said
+    assert code == 0 and "4 of 4 trials have ended" in shown and f"unseen results {out}" in said
     assert tables(out) == undisturbed and steps_done(out) == 4 * STEPS
 
 
@@ -167,7 +164,7 @@ def test_a_killed_runner_takes_its_workers_along_and_two_quick_interrupts_lose_n
     assert child.returncode in (130, -signal.SIGINT), said
     assert steps_done(out) >= before
     with Store.read(out) as store:
-        store.check("cells", "entries", "curves", "records")
+        store.check("trials", "entries", "curves", "records")
         assert store.damaged() == {}
     unseen.run(STUDY, out, executor="inline", progress="none")
     assert tables(out) == undisturbed and steps_done(out) == 4 * STEPS
@@ -181,7 +178,7 @@ def test_a_killed_runner_takes_its_workers_along_and_two_quick_interrupts_lose_n
         (["quickstart", "--seeds", "few"], "--seeds few: expected a number like 5"),
         (["quickstart", "--workers", "0"], "workers = 0: give a positive number"),
         (["quickstart", "--stack", "0"], "stack = 0: give a positive number"),
-        (["quickstart", "--slice-seconds", "0"], "slice_seconds = 0.0: give a positive number"),
+        (["quickstart", "--chunk-seconds", "0"], "chunk_seconds = 0.0: give a positive number"),
         (["quickstart", "--address", "auto"], "choose the executor ray"),
         (["nowhere.yaml"], "there is no such file"),
     ],

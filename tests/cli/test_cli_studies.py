@@ -44,8 +44,8 @@ def test_one_study_shows_its_question_axes_claims_and_deviations() -> None:
     text = run("retrieval-table2").stdout
     assert text.startswith("retrieval-table2@1\nWhich part of a Transformer")
     for line in (
-        "  mini    80 cells, 5 seeds, within 45 min on two cores",
-        "  full    140 cells, 5 seeds",
+        "  mini    80 trials, 5 seeds, within 45 min on two cores",
+        "  full    140 trials, 5 seeds",
         "  task: retrieval/T1, retrieval/T3, retrieval/T4, retrieval/T6   (mini)",
         "  variant: T−Pos−Att, T+Pos−Att, T−Pos+Att, T+Pos+Att",
         "  full: nothing else",
@@ -58,7 +58,7 @@ def test_one_study_shows_its_question_axes_claims_and_deviations() -> None:
 def test_a_study_of_ones_own_is_shown_from_its_file() -> None:
     lines = run(str(ROOT / "examples" / "my_study.yaml")).stdout.splitlines()
     assert lines[0] == "order-and-width@1"
-    assert "  smoke   2 cells, 1 seed, within 1 min on two cores" in lines
+    assert "  smoke   2 trials, 1 seed, within 1 min on two cores" in lines
     assert "  width: 50   (smoke)" in lines
     assert "  width: 50, 100, 200   (full)" in lines
 

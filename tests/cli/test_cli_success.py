@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import unseen
+from unseen.analysis.accuracy import success_table
 from unseen.cli.main import app
 from unseen.errors import UsageError
-from unseen.metrics.success import success_table
 from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
@@ -37,7 +37,7 @@ def small(scale: str) -> list[Grid]:
                 "task": TASK,
                 "model": {"name": "ctl-bilstm", "embedding": 4},
                 "recipe": {"steps": 4, "batch": 16, "validate_every": 2, "batches": "lengths"},
-                "evaluation": {"conditions": ("iid", "ood/transition")},
+                "evaluation": {"splits": ("iid", "ood/transition")},
             },
             seeds=range(3),
         )
@@ -46,7 +46,7 @@ def small(scale: str) -> list[Grid]:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four places of three runs that nobody has taught much."""
+    """Four configurations of three barely trained runs."""
     out = tmp_path_factory.mktemp("success") / "store"
     unseen.run(
         Study("small", 1, "Does the command work?", {"smoke": None}, small), out, executor="inline", progress="none"
@@ -75,13 +75,13 @@ def test_a_matrix_over_two_axes(store: Path) -> None:
     records = unseen.results(store)
     last = records[(records.selection == "last") & (records.metric == "accuracy") & (records.factor == "")]
     text = run(store, "--grid", "width,order")
-    for condition in ("iid", "ood/transition"):
-        block = text.split(condition)[1].splitlines()
+    for split in ("iid", "ood/transition"):
+        block = text.split(split)[1].splitlines()
         for line, width in zip(block[3:5], (4, 8), strict=True):
-            rows = last[(last.condition == condition) & (last.width == width)].groupby("order").value
+            rows = last[(last.split == split) & (last.width == width)].groupby("order").value
             shown = [f"{mean:.3f} ± {spread:.3f}" for mean, spread in zip(rows.mean(), rows.std(), strict=True)]
             assert line.split("  ")[0].strip() == str(width)
-            assert all(cell in line for cell in shown)
+            assert all(trial in line for trial in shown)
 
 
 @pytest.mark.parametrize(
@@ -101,5 +101,5 @@ def test_wrong_axes_are_named(store: Path, axes: str, message: str) -> None:
 def test_one_table_at_a_time(store: Path) -> None:
     with pytest.raises(UsageError, match="give one of them"):
         run(store, "--grid", "width,order", "--success")
-    with pytest.raises(UsageError, match="--grid is a table for people"):
+    with pytest.raises(UsageError, match="--grid prints a table"):
         run(store, "--grid", "width,order", "--format", "csv")

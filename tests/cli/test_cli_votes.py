@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 import unseen
+from unseen.analysis import vote_table
+from unseen.claims import CLAIMS
 from unseen.cli.main import app
 from unseen.errors import UsageError
-from unseen.metrics import vote_table
 from unseen.studies.catalog.rules import grid
-from unseen.studies.claims import CLAIMS
 from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
@@ -51,11 +51,11 @@ def test_the_votes_of_every_scale(store: Path, tmp_path: Path) -> None:
         mine = [{k: v for k, v in row.items() if k != "scale"} for row in found if row["scale"] == scale]
         assert mine == vote_table(records[records.scale == scale]).to_dict("records")
         assert len(mine) == 2 * (4 + 2) and {row["experiments"] for row in mine} == {2 * len(rules) * 3}
-        won = sum(row["votes"] for row in mine if (row["condition"], row["contest"]) == ("id", "all"))
+        won = sum(row["votes"] for row in mine if (row["split"], row["contest"]) == ("id", "all"))
         assert won == pytest.approx(2 * len(rules) * 3)
     assert "joint against none" in run("results", store, "--votes")
     run("results", store, "--votes", "--format", "csv", "--out", tmp_path / "votes.csv")
-    assert (tmp_path / "votes.csv").read_text().startswith("scale,condition,contest,gating,votes,share,")
+    assert (tmp_path / "votes.csv").read_text().startswith("scale,split,contest,gating,votes,share,")
 
 
 def test_votes_need_gatings(store: Path, tmp_path: Path) -> None:
@@ -74,6 +74,9 @@ def test_claims_are_judged_from_a_store(store: Path) -> None:
     judged = {(one["claim"], one["scale"]): one for one in found if one["claim"].startswith("rules/")}
     assert len(judged) == len(SIZES) * sum(entry.name.startswith("rules/") for entry in CLAIMS)
     assert judged["rules/F7", "mini"]["setting"] == "mlp: 2, 4 rules; width 8"
-    # The curves were read: what is open, if anything, are runs still learning or tasks that disagree.
-    assert not any("recorded" in part["open"] for part in judged["rules/F7", "mini"]["parts"])
-    assert {one["verdict"] for one in judged["rules/votes", "mini"]["parts"]} == {"not run"}
+    # The curves were read: what is open, if anything, are runs that have not converged or tasks that disagree.
+    criteria = judged["rules/F7", "mini"]["criteria"]
+    assert criteria and not any(
+        "in these runs" in (criterion["waiting"] or {"text": ""})["text"] for criterion in criteria
+    )
+    assert {criterion["verdict"] for criterion in judged["rules/votes", "mini"]["criteria"]} == {"not run"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from program import only_the_package
+from support.program import only_the_package
 
 
 @pytest.fixture(scope="module", autouse=True)

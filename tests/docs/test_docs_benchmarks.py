@@ -7,12 +7,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from blocks import ROOT
+from benchmarks.results_file import Kept
+from benchmarks.rows import Row
+from benchmarks.scaling_fit import exponents
 
-from unseen.benchmarks import BENCHMARKS
-from unseen.benchmarks.fitted import exponents
-from unseen.benchmarks.kept import Kept
-from unseen.benchmarks.rows import Row
+from benchmarks import BENCHMARKS
+from support.blocks import ROOT
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from blocks import OUTPUT, ROOT, blocks, check_shell, run
+
+from support.blocks import OUTPUT, ROOT, blocks, check_shell, run
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [
@@ -84,6 +85,7 @@ def test_what_is_marked_is_parsed_and_not_run(tmp_path: Path) -> None:
         "make tea",
         "pip install 'unseen[wings]'",
         "python docs/none.py",
+        "python -m none",
         "frobnicate",
     ],
 )

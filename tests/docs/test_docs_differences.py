@@ -14,14 +14,14 @@ import pytest
 import typer.main
 
 import unseen
+from unseen.claims import CLAIMS
 from unseen.cli.main import app
-from unseen.cli.settings import settings
+from unseen.cli.settings import parse_settings
 from unseen.config import Config
-from unseen.engine.recipe import Evaluation, Recipe, recipe
 from unseen.models import MODELS
-from unseen.studies.claims import CLAIMS
 from unseen.studies.study import study
 from unseen.tasks import TASKS
+from unseen.training.recipe import Evaluation, Recipe, recipe
 
 ROOT = Path(__file__).parents[2]
 # What the specifications number, without what was added here.
@@ -52,13 +52,13 @@ WAYS = sorted({way.set for _, entry in ENTRIES for way in entry.ways})
 
 def options(config: type[Config], given: list[str]) -> dict[str, Any]:
     """What `--set` makes of the settings."""
-    return settings(given, {"part": config})["part"]
+    return parse_settings(given, {"part": config})["part"]
 
 
 def check_task(name: str, given: list[str]) -> None:
     plain, other = unseen.task(name), unseen.task(name, **options(TASKS.load(name), given))
     assert other != plain, "this is the default"
-    assert other.spec.inputs and other.conditions
+    assert other.spec.inputs and other.splits
 
 
 def check_model(name: str, given: list[str]) -> None:
@@ -131,8 +131,8 @@ def test_a_setting_is_there_and_is_not_the_default(setting: str) -> None:
         "rules-rnn cell=gru",
         "claim rules/F77",
         "recipe retrieval-paper steps=1000000",
-        "unseen.metrics.adaptation half=true",
-        "unseen.metrics.adaptation third=1",
+        "unseen.analysis.adaptation half=true",
+        "unseen.analysis.adaptation third=1",
         "unseen results --vote",
         "study rules-man",
         "evaluation analyses=specialisation",
@@ -166,7 +166,7 @@ def test_pages_have_every_entry_and_count_them() -> None:
     pages = {page.path: page.content for page in GENERATOR.pages()}
     assert set(pages) == {"differences/index.md", *(f"differences/{family}.md" for family in REGISTERS)}
     index = pages["differences/index.md"]
-    assert f"the {len(ENTRIES)} places" in " ".join(index.split())
+    assert f"the {len(ENTRIES)} differences" in " ".join(index.split())
     for family, register in REGISTERS.items():
         page = pages[f"differences/{family}.md"]
         assert len(re.findall(r"^### ", page, re.MULTILINE)) == len(register.entries)

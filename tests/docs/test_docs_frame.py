@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import griffe
-from blocks import ROOT
+
+from support.blocks import ROOT
 
 sys.path.insert(0, str(ROOT / "docs" / "generate"))
 import command_pages

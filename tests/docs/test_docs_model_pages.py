@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from blocks import check_shell
 from torch import nn
+
+from support.blocks import check_shell
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS / "generate"))
@@ -26,12 +27,12 @@ from latex2mathml.converter import convert  # noqa: E402
 
 from unseen.models import BACKBONES, MODELS, options  # noqa: E402
 from unseen.models.build import build, parameter_count  # noqa: E402
-from unseen.models.flops import Forward  # noqa: E402
+from unseen.models.flops import ForwardFlops  # noqa: E402
 from unseen.studies.study import STUDIES, study  # noqa: E402
 from unseen.tasks import TASKS, task  # noqa: E402
 
 NAMES = [entry.name for entry in MODELS if entry.target.startswith("unseen.")]
-COUNTED = Forward(0.0, 123456.0)
+COUNTED = ForwardFlops(0.0, 123456.0)
 Pages = Mapping[str, str]
 
 
@@ -166,15 +167,15 @@ def test_words_for_options_are_those_of_options() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_traces_are_those_that_the_docstring_names(pages: Pages, name: str) -> None:
-    kept = model_facts.kept(name, model_facts.reference(name))
-    assert kept
+def test_activations_are_those_that_the_docstring_names(pages: Pages, name: str) -> None:
+    captured = model_facts.captured(name, model_facts.reference(name))
+    assert captured
     cls = MODELS.load(name)
     told = " ".join([*model_facts.docstrings(cls), cls.forward.__doc__ or ""])
-    last = [trace for trace in kept if not re.search(r"\.\d+\.", trace)]
+    last = [activation for activation in captured if not re.search(r"\.\d+\.", activation)]
     if name != "perceiver":  # which refers to its core
-        assert [trace for trace in last if f"`{trace}`" not in told] == []
-    assert all(f"`{trace}`" in pages[f"models/{name}.md"] for trace in last)
+        assert [activation for activation in last if f"`{activation}`" not in told] == []
+    assert all(f"`{activation}`" in pages[f"models/{name}.md"] for activation in last)
 
 
 def test_the_paper_s_printed_counts() -> None:
@@ -202,13 +203,13 @@ def test_a_study_s_page_says_what_it_asks_varies_leaves_out_and_claims(of_studie
         found = study_pages.entries(name, scale)
         row = re.search(rf"^\| `{scale}` \| ([\d,]+) \| (\d+) \|.*\| ([\d,]+) \| (.*) \|$", page, re.MULTILINE)
         assert row is not None, scale
-        assert (row[1], row[3]) == (f"{len(found):,}", f"{sum(entry.cell.recipe.steps for entry in found):,}")
+        assert (row[1], row[3]) == (f"{len(found):,}", f"{sum(entry.trial.recipe.steps for entry in found):,}")
         assert row[4] == ("–" if minutes is None else f"{minutes:g} min")
         for axis in found[0].levels:
             assert f"| `{axis}` |" in page
     assert all(f"| `{claim}` |" in page for claim in one.claims)
     assert all(f"* {note}" in page for note in one.notes)
-    assert all(f"models/{entry.cell.model.name}.md" in page for entry in study_pages.entries(name, one.default_scale))
+    assert all(f"models/{entry.trial.model.name}.md" in page for entry in study_pages.entries(name, one.default_scale))
 
 
 def test_deviations_are_those_that_the_study_states(of_studies: Pages) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from blocks import ROOT
 from mkdocs.exceptions import PluginError
+
+from support.blocks import ROOT
 
 sys.path.insert(0, str(ROOT / "docs" / "generate"))
 import notebook_pages

@@ -14,10 +14,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from blocks import ROOT
 
 import unseen
-from unseen import metrics, stats
+from support.blocks import ROOT
+from unseen import analysis, stats
 from unseen.models import MODELS
 from unseen.studies.catalog import STUDIES
 from unseen.tasks import TASKS
@@ -39,6 +39,8 @@ PROMISED = [
     "tuning",
     "tracking",
     "clusters",
+    "glossary",
+    "stability",
     "cite",
     "development",
     "benchmarks",
@@ -111,7 +113,7 @@ def test_the_site_is_whole(tmp_path: Path) -> None:
     assert {name for name in unseen.__all__ if f"unseen.{name}" not in documented} <= {"export", "report"}
     assert {"unseen.export.write.write_export", "unseen.report.page.write_page"} <= documented
     last = {name.rpartition(".")[2] for name in documented}
-    for room in (metrics, stats):
+    for room in (analysis, stats):
         assert {name for name in room.__all__ if name not in last and own(getattr(room, name))} == set()
 
 

@@ -34,7 +34,7 @@ from unseen.models import MODELS  # noqa: E402
 from unseen.spec import Field, Spec, Target  # noqa: E402
 from unseen.studies.study import STUDIES  # noqa: E402
 from unseen.tasks import TASKS, task  # noqa: E402
-from unseen.tasks.base import Condition, Examples, Task  # noqa: E402
+from unseen.tasks.base import Examples, Split, Task  # noqa: E402
 
 NAMES = [entry.name for entry in TASKS if entry.target.startswith("unseen.")]
 Pages = Mapping[str, str]
@@ -68,11 +68,11 @@ def test_every_registered_task_has_a_page_and_a_card(pages: Pages) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_names_every_condition_field_and_option_and_says_what_each_is(pages: Pages, name: str) -> None:
+def test_a_page_names_every_split_field_and_option_and_says_what_each_is(pages: Pages, name: str) -> None:
     page, made = pages[f"tasks/{name}.md"], task(name)
-    for condition in made.conditions.values():
-        unseen = " × ".join(f"`{factor}`" for factor in condition.unseen) or "–"
-        assert f"| `{condition.name}` | {condition.summary} | {unseen} |" in page
+    for split in made.splits.values():
+        unseen = " × ".join(f"`{factor}`" for factor in split.unseen) or "–"
+        assert f"| `{split.name}` | {split.summary} | {unseen} |" in page
     for field in made.spec.inputs:
         assert f"| `{field.name}` | " in page
     for option, info in type(made).model_fields.items():
@@ -84,22 +84,22 @@ def test_a_page_names_every_condition_field_and_option_and_says_what_each_is(pag
 @pytest.mark.parametrize("name", NAMES)
 def test_the_answers_on_a_page_are_those_of_the_plain_solver(pages: Pages, name: str) -> None:
     page, made = pages[f"tasks/{name}.md"], task(name)
-    for condition in made.conditions:
-        shown = made.sample(condition, 1)
+    for split in made.splits:
+        shown = made.sample(split, 1)
         solved = Examples(shown.inputs, made.solve(shown), shown.factors)
         text = writing.fenced("text", made.describe(solved, 0))
-        assert text in page or indent(text, "    ") in page, condition
+        assert text in page or indent(text, "    ") in page, split
     record, first = json.loads(block(page, "json")), made.sample("train", 1)
     inputs = {key: np.array([record["inputs"][key]], value.dtype) for key, value in first.inputs.items()}
     assert np.array_equal(made.solve(Examples(inputs, first.targets, {}))[0], record["target"])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_shows_a_sound_picture_of_each_condition(pages: Pages, name: str) -> None:
+def test_a_page_shows_a_sound_picture_of_each_split(pages: Pages, name: str) -> None:
     page, made = pages[f"tasks/{name}.md"], task(name)
     shown = re.findall(r"!\[([^]]+)\]\(([^)]+\.svg)\)", page)
-    assert sorted(alt for alt, _ in shown) == sorted(f"An example of {name}, {one}" for one in made.conditions)
-    assert [alt.rpartition(" ")[2] for alt, _ in shown[:2]] == ["train", task_examples.test_condition(made).name]
+    assert sorted(alt for alt, _ in shown) == sorted(f"An example of {name}, {one}" for one in made.splits)
+    assert [alt.rpartition(" ")[2] for alt, _ in shown[:2]] == ["train", task_examples.test_split(made).name]
     for _, file in shown:
         root = ElementTree.fromstring(pages[join(dirname(f"tasks/{name}"), file)])
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -167,11 +167,11 @@ class Sign(Task):
         return Spec((), (Field("x", "real", 1),), Target("real", 1))
 
     @property
-    def conditions(self) -> Mapping[str, Condition]:
-        return {"train": Condition("train", "small numbers"), "far": Condition("far", "large ones", ("size",))}
+    def splits(self) -> Mapping[str, Split]:
+        return {"train": Split("train", "small numbers"), "far": Split("far", "large ones", ("size",))}
 
-    def generate(self, condition: str, draws: Any) -> Examples:
-        x = draws.normal((self.block, 1), np.float32) * (1 if condition == "train" else 10)
+    def generate(self, split: str, draws: Any) -> Examples:
+        x = draws.normal((self.block, 1), np.float32) * (1 if split == "train" else 10)
         return Examples({"x": x}, np.abs(x), {"size": np.abs(x[:, 0]) > 5})
 
     def describe(self, examples: Examples, index: int) -> str:

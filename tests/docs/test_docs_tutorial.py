@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from blocks import OUTPUT, ROOT, blocks, run
 
 import unseen
+from support.blocks import OUTPUT, ROOT, blocks, run
 
 PAGE = ROOT / "docs" / "tutorial.md"
 
 
-def accuracies(folder: Path, condition: str = "ood/single") -> pd.DataFrame:
+def accuracies(folder: Path, split: str = "ood/single") -> pd.DataFrame:
     """Of the best weights, over all examples, a row per run."""
     records = unseen.results(folder)
     return records[
-        (records.condition == condition)
+        (records.split == split)
         & (records.selection == "best")
         & (records.metric == "accuracy")
         & (records.factor == "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from program import inside, outside
+from support.program import inside, outside
 
 
 def test_export_then_the_command_it_prints(tmp_path: Path) -> None:
@@ -17,9 +17,9 @@ def test_export_then_the_command_it_prints(tmp_path: Path) -> None:
         "retrieval/T4",
         "--set",
         "length=5",
-        "--condition",
+        "--split",
         "iid",
-        "--condition",
+        "--split",
         "ood/single",
         "-n",
         "300",
@@ -33,7 +33,7 @@ def test_export_then_the_command_it_prints(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "ood/single: 300 examples in my data/ood_single.jsonl" in done.stdout
-    command = done.stdout.partition("to prove them: ")[2].strip()
+    command = done.stdout.partition("to verify them: ")[2].strip()
     program, *arguments = shlex.split(command)
     assert program == "unseen"
     verified = inside(*arguments, cwd=tmp_path)
@@ -46,7 +46,7 @@ WRONG = {
     "unknown format": (["rules/mlp", "--format", "csv"], "csv"),
     "no format": (["rules/mlp"], "--format"),
     "endless": (["rules/mlp", "--format", "npz"], "are endless; say how many examples of each with -n"),
-    "unknown condition": (["rules/mlp", "-n", "5", "--condition", "idi", "--format", "npz"], "Did you mean 'iid'?"),
+    "unknown split": (["rules/mlp", "-n", "5", "--split", "idi", "--format", "npz"], "Did you mean 'iid'?"),
     "tsv of others": (["ctl/A", "--format", "tsv"], "use jsonl, npz, parquet or hf"),
     "a wrong data seed": (["rules/mlp", "-n", "5", "--data-seed", "x", "--format", "npz"], "data seed 'x'"),
     "a negative data seed": (["rules/mlp", "-n", "5", "--data-seed", "-1", "--format", "npz"], "data seed -1"),
@@ -90,7 +90,7 @@ def test_help_and_exports_do_without_torch(tmp_path: Path) -> None:
 def test_the_python_face(tmp_path: Path) -> None:
     import unseen.export
 
-    done = unseen.export("rules/mlp", tmp_path / "out", "npz", conditions=["iid"], n=4)
+    done = unseen.export("rules/mlp", tmp_path / "out", "npz", splits=["iid"], n=4)
     assert [path.name for path in done.files] == ["iid.npz"] and done.verify is None
     with pytest.raises(ValueError, match=r"unknown format 'np'\. Did you mean 'npz'"):
         unseen.export("rules/mlp", tmp_path / "other", "np", n=4)

@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from exported import TASKS, assert_same, expected, made, tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.exported import TASKS, assert_same, expected, made, tree
 from unseen.errors import UsageError
-from unseen.export import chunks as chunking
-from unseen.export.arrow import arrow_array
-from unseen.export.npz import _Spool
+from unseen.export import splits as chunking
+from unseen.export.formats import _Spool, arrow_array
 from unseen.export.write import write_export
 from unseen.randomness import Draws
 from unseen.spec import Field, Spec, Target
 from unseen.tasks import task
-from unseen.tasks.base import Array, Condition, Examples, Task
+from unseen.tasks.base import Array, Examples, Split, Task
 
 N = 30
 
@@ -55,9 +54,9 @@ READ = {"npz": read_npz, "parquet": read_parquet}
 def test_round_trip(name: str, format: str, tmp_path: Path) -> None:
     found = made(name)
     done = write_export(found, tmp_path / "out", format, n=N, data_seed="test")
-    assert {part.condition.name for part in done.parts} == set(found.conditions)
+    assert {part.split.name for part in done.parts} == set(found.splits)
     for part, file in zip(done.parts, done.files, strict=True):
-        wanted = found.sample(part.condition.name, part.examples, 0, "test")
+        wanted = found.sample(part.split.name, part.examples, 0, "test")
         assert_same(READ[format](file), expected(wanted))
 
 
@@ -74,11 +73,11 @@ def test_hugging_face_round_trip_offline(name: str, tmp_path: Path, monkeypatch:
     found = made(name)
     done = write_export(found, tmp_path / "out", "hf", n=N)
     loaded = datasets.load_from_disk(str(tmp_path / "out"))
-    assert list(loaded) == [part.split for part in done.parts]
+    assert list(loaded) == [part.file_name for part in done.parts]
     assert len({str(one.features) for one in loaded.values()}) == 1  # as a hub would have it
     for part in done.parts:
-        wanted = found.sample(part.condition.name, part.examples)
-        split = loaded[part.split]
+        wanted = found.sample(part.split.name, part.examples)
+        split = loaded[part.file_name]
         assert_same(dict(split.with_format("numpy")[:]), expected(wanted), dtypes=False)
         for column, values in expected(wanted).items():
             feature = split.features[column]
@@ -86,11 +85,11 @@ def test_hugging_face_round_trip_offline(name: str, tmp_path: Path, monkeypatch:
                 feature = feature.feature
             assert feature.dtype == ("string" if values.dtype.kind == "U" else values.dtype.name), column
         origin = json.loads(split.info.description)
-        assert origin["condition"]["name"] == part.condition.name and origin["split"] == part.split
+        assert origin["split"]["name"] == part.split.name and origin["file_name"] == part.file_name
         assert origin["data_seed"] == 0 and origin["options"] == found.model_validate(origin["options"]).options()
         assert split.info.license == "apache-2.0"
-    shown = {json.loads(one.info.description)["condition"]["name"]: split for split, one in loaded.items()}
-    assert shown == {part.condition.name: part.split for part in done.parts}  # the mapping is kept
+    shown = {json.loads(one.info.description)["split"]["name"]: split for split, one in loaded.items()}
+    assert shown == {part.split.name: part.file_name for part in done.parts}  # the mapping is kept
     assert not list((tmp_path / "out").glob(".*"))
 
 
@@ -148,9 +147,9 @@ def test_memory_does_not_grow_with_the_number_of_examples(
     found, asked = task("rules/mlp", rules=1), list[int]()
     sample = type(found).sample
 
-    def spy(self: Task, condition: str, n: int, start: int = 0, data_seed: Any = 0) -> Examples:
+    def spy(self: Task, split: str, n: int, start: int = 0, data_seed: Any = 0) -> Examples:
         asked.append(n)
-        return sample(self, condition, n, start, data_seed)
+        return sample(self, split, n, start, data_seed)
 
     monkeypatch.setattr(type(found), "sample", spy)
     write_export(found, tmp_path / "warm", format, ["train"], 10)
@@ -176,9 +175,9 @@ def test_parquet_says_where_it_comes_from(tmp_path: Path) -> None:
     done = write_export(made("retrieval/T5"), tmp_path / "out", "parquet", ["ood/single"], 20, 3)
     found = json.loads(pq.read_schema(done.files[0]).metadata[b"unseen"])
     assert found["options"] == {"name": "retrieval/T5", "length": 5, "preset": "released"}
-    assert found["condition"]["name"] == "ood/single" and found["data_seed"] == 3 and found["examples"] == 20
+    assert found["split"]["name"] == "ood/single" and found["data_seed"] == 3 and found["examples"] == 20
     assert found["spec"]["target"] == {"kind": "binary", "width": 1, "along": None}
-    assert found["unseen"] and found["split"] == "ood_single"
+    assert found["unseen"] and found["file_name"] == "ood_single"
     assert found["columns"]["sequence"] == {"dtype": "uint8", "shape": [5, 36]}
 
 
@@ -219,10 +218,10 @@ class Clash(Task):
         return Spec((), (Field("target", "category", 2),), Target("binary"))
 
     @property
-    def conditions(self) -> dict[str, Condition]:
-        return {"train": Condition("train", "bits")}
+    def splits(self) -> dict[str, Split]:
+        return {"train": Split("train", "bits")}
 
-    def generate(self, condition: str, draws: Draws) -> Examples:
+    def generate(self, split: str, draws: Draws) -> Examples:
         bits = draws.integers(2, self.block)
         return Examples({"target": bits}, bits[:, None], {})
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from exported import made, run
 
-from unseen.export.measure import FEWEST, MOST, measure
-from unseen.export.tally import Tally
+from support.exported import made, run
+from unseen.export.card import FEWEST, MOST, measure_split
+from unseen.export.splits import SplitTally
 from unseen.export.write import write_export
 from unseen.tasks import task
-from unseen.tasks.verify.checks import Case, check_artefacts, check_baselines, check_shortcuts
+from unseen.tasks.verify.checks import SplitCase, check_artefacts, check_baselines, check_shortcuts
 
 
-def card(name: str, folder: Path, *conditions: str, n: int = 40, **options: object) -> str:
-    write_export(task(name, **options) if options else made(name), folder / "out", "hf", conditions, n)
+def card(name: str, folder: Path, *splits: str, n: int = 40, **options: object) -> str:
+    write_export(task(name, **options) if options else made(name), folder / "out", "hf", splits, n)
     return (folder / "out" / "README.md").read_text()
 
 
@@ -49,7 +49,7 @@ def test_the_card_of_a_released_set(tmp_path: Path) -> None:
     assert known["`train`", "A4"] == "known, seen" and known["`ood_single`", "A6"] == "known, seen"
     origin = section(text, "Licence and origin")
     assert "Apache-2.0" in origin and "Sorodoc" in origin
-    assert "drawn by Unseen (task seed 0) with what was measured on the published one, which it is not" in origin
+    assert "drawn by Unseen (task seed 0) with the statistics of the published one, which it is not" in origin
 
 
 def test_what_is_unseen_is_named_by_its_column(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_table_that_was_given_is_in_the_command(tmp_path: Path, monkeypatch: p
     given = task("retrieval/T4", length=4, mapping=task("retrieval/T4", task_seed=8).table)
     write_export(given, tmp_path / "out", "hf", ["iid"], 30)
     text = (tmp_path / "out" / "README.md").read_text()
-    assert "--set mapping=mapping.txt" in text and "was handed to the generator" in text
+    assert "--set mapping=mapping.txt" in text and "was passed to the generator" in text
     command = json.loads((tmp_path / "out" / "export.json").read_text())["command"].replace("DIR", "../again")
     monkeypatch.chdir(tmp_path / "out")
     assert run(command).exit_code == 0
@@ -90,14 +90,14 @@ def test_a_table_that_was_given_is_in_the_command(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("name", "condition"),
+    ("name", "split"),
     [("retrieval/T5", "train"), ("gcog/productive", "iid"), ("rules/mlp", "iid"), ("rules/rnn", "ood/length=3")],
 )
-def test_shortcuts_and_artefacts_are_measured_as_verify_does(name: str, condition: str) -> None:
+def test_shortcuts_and_artefacts_are_measured_as_verify_does(name: str, split: str) -> None:
     found = made(name)
-    measured = measure(found, condition, 0)
-    examples = found.sample(condition, MOST)
-    case = Case(found, found.condition(condition), examples, examples)
+    measured = measure_split(found, split, 0)
+    examples = found.sample(split, MOST)
+    case = SplitCase(found, found.get_split(split), examples, examples)
     checks = [*check_baselines(case), *check_shortcuts(case), *check_artefacts(case)]
     said = {row: detail for row, (_, detail) in checks}
     assert len(said) == len(measured.shortcuts) + len(measured.artefacts) > 2
@@ -115,17 +115,17 @@ def test_shortcuts_and_artefacts_are_measured_as_verify_does(name: str, conditio
 
 
 def test_too_few_examples_are_not_measured() -> None:
-    few = measure(task("retrieval/T1", evaluation_size=FEWEST - 1), "iid", 0)
+    few = measure_split(task("retrieval/T1", evaluation_size=FEWEST - 1), "iid", 0)
     assert few.examples == FEWEST - 1 and few.shortcuts == few.artefacts == ()
 
 
 @pytest.mark.parametrize("name", ["retrieval/T5", "gcog/productive", "rules/rnn", "rules/mha"])
 def test_the_tally_counts_what_passes_by(name: str) -> None:
-    found, tally = made(name), Tally(made(name))
+    found, tally = made(name), SplitTally(made(name))
     whole = found.sample("train", 2500)
     for start in (0, 1024, 2048):
         tally.add(whole[start : start + 1024])
-    once = Tally(found)
+    once = SplitTally(found)
     once.add(whole)
     assert tally.digest == once.digest and tally.examples == 2500
     targets = whole.targets.astype(np.float64)

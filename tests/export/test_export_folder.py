@@ -14,7 +14,7 @@ import pytest
 
 from unseen.errors import UsageError
 from unseen.export.folder import new_folder
-from unseen.export.npz import Npz
+from unseen.export.formats import Npz
 from unseen.export.write import write_export
 from unseen.tasks import task
 
@@ -86,7 +86,7 @@ def test_a_killed_export_does_not_look_complete(tmp_path: Path) -> None:
         "unseen",
         "export",
         "rules/rnn",
-        "--condition",
+        "--split",
         "train",
         "-n",
         "5000000",
@@ -112,3 +112,28 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(UsageError, match="can't be written"):
         write_export(MLP, tmp_path / "out", "npz", ["iid"], 5)
+
+
+def test_files_and_folders_are_on_the_disk_before_the_folder_gets_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every file and every folder is synced, and only then renamed."""
+    synced: set[int] = set()
+    synced_at_rename: set[int] = set()
+    rename = Path.rename
+
+    def record_sync(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+
+    def record_rename(path: Path, target: Path) -> Path:
+        synced_at_rename.update(synced)
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(Path, "rename", record_rename)
+    out = tmp_path / "out"
+    with new_folder(out) as folder:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "data").write_text("x")
+        (folder / "manifest").write_text("y")
+    assert {path.stat().st_ino for path in [out, *out.rglob("*")]} == synced_at_rename

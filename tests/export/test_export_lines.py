@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exported import SMALL_WORLD, TASKS, made, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unseen.cli.settings import settings as read_settings
+from support.exported import SMALL_WORLD, TASKS, made, run
+from unseen.cli.settings import parse_settings as read_settings
 from unseen.errors import UsageError
-from unseen.export.commands import settings as written_settings
-from unseen.export.families import form
+from unseen.export.families import family_format
+from unseen.export.order import option_arguments as written_settings
 from unseen.export.write import Exported, write_export
 from unseen.randomness import Draws
 from unseen.spec import Field, Spec, Target
 from unseen.tasks import TASKS as REGISTRY
 from unseen.tasks import task
-from unseen.tasks.base import Condition, Examples, Task
+from unseen.tasks.base import Examples, Split, Task
 from unseen.tasks.ctl import read_examples as read_ctl
 from unseen.tasks.ctl.task import Lookup
 from unseen.tasks.retrieval import read_examples, write_mapping
@@ -86,7 +86,7 @@ def test_export_and_verify_close_the_loop(case: int, tmp_path: Path) -> None:
     done = write_export(task(name, **options), tmp_path / "out", "jsonl", n=30)
     said = proven(done)
     lines = sum(len(file.read_bytes().splitlines()) for file in done.files)
-    assert len(done.files) == len(task(name, **options).conditions) > 2
+    assert len(done.files) == len(task(name, **options).splits) > 2
     assert said.count(" answers agree ") == len(done.files) and lines > 0
 
 
@@ -154,10 +154,10 @@ def test_tsv_is_for_retrieval_alone(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def lines_of(found: Task, condition: str, count: int, seed: Any) -> list[Any]:
+def lines_of(found: Task, split: str, count: int, seed: Any) -> list[Any]:
     """The lines of an export, parsed; its command is run, too."""
     with TemporaryDirectory() as folder:
-        done = write_export(found, Path(folder, "out"), "jsonl", [condition], count, seed)
+        done = write_export(found, Path(folder, "out"), "jsonl", [split], count, seed)
         proven(done)
         return [json.loads(line) for line in done.files[0].read_bytes().splitlines()]
 
@@ -172,11 +172,11 @@ def lines_of(found: Task, condition: str, count: int, seed: Any) -> list[Any]:
 )
 @QUICK
 def test_retrieval_lines_are_the_examples(
-    kind: str, preset: str, length: int, condition: str, count: int, seed: Any
+    kind: str, preset: str, length: int, split: str, count: int, seed: Any
 ) -> None:
     found = task(f"retrieval/{kind}", preset=preset, length=length)
-    wanted = found.sample(condition, count, 0, seed)
-    for i, line in enumerate(lines_of(found, condition, count, seed)):
+    wanted = found.sample(split, count, 0, seed)
+    for i, line in enumerate(lines_of(found, split, count, seed)):
         bits = wanted.inputs["sequence"][i]
         assert line["sequence"] == [[f for f in range(36) if token[f]] for token in bits]
         assert sorted(line["query"]) == [f for f in range(36) if wanted.inputs["query"][i, f]]
@@ -192,20 +192,18 @@ def test_retrieval_lines_are_the_examples(
     SEEDS,
 )
 @QUICK
-def test_ctl_lines_are_the_examples(
-    name: str, task_seed: int, preset: str, condition: str, count: int, seed: Any
-) -> None:
+def test_ctl_lines_are_the_examples(name: str, task_seed: int, preset: str, split: str, count: int, seed: Any) -> None:
     found = task(name, **SMALL_WORLD, task_seed=task_seed, preset=preset)
     assert isinstance(found, Lookup)
-    wanted = found.sample(condition, count, 0, seed)
+    wanted = found.sample(split, count, 0, seed)
     names = list(found.actual_world.functions)
-    for i, line in enumerate(lines_of(found, condition, count, seed)):
+    for i, line in enumerate(lines_of(found, split, count, seed)):
         applied = [names[f] for f in wanted.factors["functions"][i] if f >= 0]
         assert line == {
             "functions": applied[::-1],
             "symbol": int(wanted.factors["start"][i]),
             "target": int(wanted.targets[i]),
-            "condition": condition,
+            "condition": split,
         }
 
 
@@ -218,12 +216,10 @@ def test_ctl_lines_are_the_examples(
     SEEDS,
 )
 @QUICK
-def test_gcog_lines_are_the_examples(
-    name: str, preset: str, coding: str, condition: str, count: int, seed: Any
-) -> None:
+def test_gcog_lines_are_the_examples(name: str, preset: str, coding: str, split: str, count: int, seed: Any) -> None:
     found = task(name, preset=preset, coding=coding)
-    wanted = found.sample(condition, count, 0, seed)
-    for i, line in enumerate(lines_of(found, condition, count, seed)):
+    wanted = found.sample(split, count, 0, seed)
+    for i, line in enumerate(lines_of(found, split, count, seed)):
         record = found.record(wanted, i)
         assert line == {key: record[key] for key in ("tree", "objects", "target")}
 
@@ -239,12 +235,12 @@ def test_gcog_lines_are_the_examples(
 )
 @QUICK
 def test_rules_lines_are_the_examples(
-    process: str, setting: str, preset: str, rules: int, condition: str, count: int, seed: Any
+    process: str, setting: str, preset: str, rules: int, split: str, count: int, seed: Any
 ) -> None:
     small = {"rnn": {"dimension": 3}, "mha": {"length": 3}, "mlp": {}}[process]
     found = task(f"rules/{process}", setting=setting, preset=preset, rules=rules, **small)
-    wanted = found.sample(condition, count, 0, seed)
-    lines = lines_of(found, condition, count, seed)
+    wanted = found.sample(split, count, 0, seed)
+    lines = lines_of(found, split, count, seed)
     assert len(lines) == (1 if process == "rnn" else count)
     one = {key: [line[key] for line in lines] for key in ("x", "c", f"y_{setting}")}
     got = {key: np.array(values[0] if process == "rnn" else values) for key, values in one.items()}
@@ -254,12 +250,12 @@ def test_rules_lines_are_the_examples(
     assert np.array_equal(got[f"y_{setting}"].reshape(wanted.targets.shape), wanted.targets.astype(np.float64))
 
 
-def test_ctl_files_name_the_condition_of_every_example(tmp_path: Path) -> None:
+def test_ctl_files_name_the_split_of_every_example(tmp_path: Path) -> None:
     done = write_export(made("ctl/A"), tmp_path / "out", "jsonl", n=20)
     found = made("ctl/A")
     assert isinstance(found, Lookup)
     for part, file in zip(done.parts, done.files, strict=True):
-        assert {one.condition for one in read_ctl(file, found.actual_world)} == {part.condition.name}
+        assert {one.split for one in read_ctl(file, found.actual_world)} == {part.split.name}
 
 
 def test_rules_rnn_has_a_block_a_line(tmp_path: Path) -> None:
@@ -331,17 +327,17 @@ class Even(Task):
         return Spec((), (Field("number", "category", 10),), Target("binary"))
 
     @property
-    def conditions(self) -> dict[str, Condition]:
-        return {"train": Condition("train", "numbers")}
+    def splits(self) -> dict[str, Split]:
+        return {"train": Split("train", "numbers")}
 
-    def generate(self, condition: str, draws: Draws) -> Examples:
+    def generate(self, split: str, draws: Draws) -> Examples:
         number = draws.integers(10, self.block)
         return Examples({"number": number}, (number % 2 == 0)[:, None].astype(np.uint8), {})
 
 
 def test_tasks_of_others_have_their_records_for_lines(tmp_path: Path) -> None:
     own = Even()
-    assert not form(own).judged
+    assert not family_format(own).judged
     done = write_export(own, tmp_path / "out", "jsonl", n=3)
     assert done.verify is None
     lines = [json.loads(line) for line in done.files[0].read_bytes().splitlines()]

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from unseen.cli.main import app
 from unseen.errors import CheckFailed, UsageError
 from unseen.kit import new as writing
-from unseen.kit.names import names
-from unseen.kit.new import _templates, new
+from unseen.kit.new import _templates, choose_names, new
 
 KINDS = {"task": "sums", "model": "slow-reader", "study": "which_first"}
 RULES = "E,F,W,I,B,UP,SIM,RUF,C4,PIE,RET,PTH,NPY,T20"
@@ -32,7 +31,7 @@ RULES = "E,F,W,I,B,UP,SIM,RUF,C4,PIE,RET,PTH,NPY,T20"
     ],
 )
 def test_names(kind: str, given: str, name: str, package: str, cls: str) -> None:
-    found = names(kind, given)
+    found = choose_names(kind, given)
     assert (found.name, found.package, found.module, found.cls) == (name, package, package.replace("-", "_"), cls)
 
 
@@ -46,12 +45,12 @@ def test_names(kind: str, given: str, name: str, package: str, cls: str) -> None
         ("model", "fast/reader", "Did you mean 'fast-reader'?"),
         ("task", "Sums/Far Away", "Did you mean 'sums/far-away'?"),
         ("task", "a/b/c", "Did you mean 'a/b'?"),
-        ("study", "", "call it by lower-case letters, digits and -"),
-        ("study", "…", "call it by lower-case letters, digits and -"),
+        ("study", "", "use lower-case letters, digits and -"),
+        ("study", "…", "use lower-case letters, digits and -"),
         (
             "model",
             "lstm",
-            "model 'lstm' is taken by unseen.models.backbones.lstm:LSTM; choose another name, like my-lstm",
+            "model 'lstm' is taken by unseen.models.backbones.recurrent:LSTM; choose another name, like my-lstm",
         ),
         ("study", "quickstart", "like my-quickstart"),
         ("task", "ctl/A", "Did you mean 'ctl/a'?"),
@@ -80,7 +79,7 @@ def test_a_name_that_cannot_be_used_is_answered_with_one_that_can(
     ],
 )
 def test_no_name_is_in_the_way_of_what_a_module_imports(kind: str, name: str) -> None:
-    found = names(kind, name)
+    found = choose_names(kind, name)
     (text,) = [text for path, text in _templates(found) if path.name == f"{kind}.py"]
     nodes = list(ast.walk(ast.parse(Template(text).substitute({**vars(found), "golden": ""}))))
     imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
@@ -141,8 +140,8 @@ def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_GOLDEN", "raise RuntimeError('no numbers today')")
-    with pytest.raises(CheckFailed, match="the new task can't be drawn from: RuntimeError: no numbers today"):
+    monkeypatch.setattr(writing, "_PRINT_GOLDEN", "raise RuntimeError('no numbers today')")
+    with pytest.raises(CheckFailed, match="the new task can't generate examples: RuntimeError: no numbers today"):
         new("task", "sums", tmp_path / "sums")
     assert list(tmp_path.iterdir()) == []
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from specimens import SPECS, random_inputs
 from torch import Tensor, nn
 
 import unseen
-from unseen.engine.stack import Stack
+from support.specimens import SPECS, random_inputs
 from unseen.errors import UsageError
-from unseen.models.layers.tape import CountingTape, Tape
+from unseen.models.context import Context, CountingContext
 from unseen.spec import Spec
+from unseen.training.stack import Stack
 
 
 class Recurrent(unseen.Adapter):
@@ -115,13 +115,13 @@ def test_a_core_gets_the_mask_by_the_name_it_asks_for(kind: type[Asking], dtype:
 def test_traces_are_kept() -> None:
     for name, read in (("ctl", (3, 8)), ("rules/rnn", (3, 10, 8))):
         module, inputs = made(Linear, SPECS[name]), batch(SPECS[name])
-        tape = CountingTape(training=False)
-        module(inputs, tape)
-        assert tape.names == ["encoder.state", "readout.state"]
-        kept = Tape(wanted=tape.names)
+        ctx = CountingContext(training=False)
+        module(inputs, ctx)
+        assert ctx.names == ["encoder.state", "readout.state"]
+        kept = Context(wanted=ctx.names)
         answer = module(inputs, kept)
-        assert kept.kept["readout.state"].shape == read
-        torch.testing.assert_close(module.read_out.project(kept.kept["readout.state"]), answer)
+        assert kept.captured["readout.state"].shape == read
+        torch.testing.assert_close(module.read_out.project(kept.captured["readout.state"]), answer)
 
 
 def test_a_core_of_torch_operations_can_be_stacked() -> None:

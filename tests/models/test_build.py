@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from specimens import RETRIEVAL, SPECS
 
+from support.specimens import RETRIEVAL, SPECS
 from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build, parameter_count

@@ -13,46 +13,47 @@ from pathlib import Path
 
 import pytest
 import torch
-import users
 from torch import nn
 
 import unseen
+from support import users
 from unseen.config import Config, digest
 from unseen.errors import UsageError
-from unseen.models import MODELS
-from unseen.models.foreign import ForeignModel, check_importable, class_of, is_foreign
+from unseen.models import MODELS, is_ours
+from unseen.models.build import build
+from unseen.models.foreign import ForeignModel, check_importable, class_of
 from unseen.spec import Spec
-from unseen.studies.cell import build_model, model_config
+from unseen.studies.trial import model_config
 
 SPEC = unseen.task("retrieval/T1", length=3).spec
 
 
 def test_a_class_and_its_text_are_one_model() -> None:
-    by_class, by_text = model_config(users.Plain), model_config("users:Plain")
+    by_class, by_text = model_config(users.Plain), model_config("support.users:Plain")
     assert by_class == by_text == unseen.model(users.Plain)
     assert hash(by_class) == hash(by_text)
     # As it was before there were texts and options: name, and a digest of the text and of what `super` encloses.
     assert by_class.identity() == {
         "version": 1,
-        "name": "users:Plain",
+        "name": "support.users:Plain",
         "source": digest([inspect.getsource(users.Plain), "Plain"]),
     }
     assert model_config(by_class) is by_class
-    assert is_foreign(by_class) and not is_foreign(model_config("lstm"))
+    assert not is_ours(by_class.name) and is_ours(model_config("lstm").name)
 
 
 def test_options_are_part_of_the_identity_unless_they_are_the_defaults() -> None:
-    plain = unseen.model("users:Optional")
+    plain = unseen.model("support.users:Optional")
     assert "width" not in plain.identity()
-    assert unseen.model("users:Optional", width=8) == plain
+    assert unseen.model("support.users:Optional", width=8) == plain
     wide = unseen.model(users.Optional, width=16)
     assert wide != plain and wide.identity()["width"] == 16
-    assert build_model(wide, SPEC, 0).hidden.weight.shape == (16, 36)
-    assert unseen.model("users:Adapted", positions="none").options()["positions"] == "none"
+    assert build(wide, SPEC, 0).hidden.weight.shape == (16, 36)
+    assert unseen.model("support.users:Adapted", positions="none").options()["positions"] == "none"
     for wrong, said in (({"widht": 3}, "Did you mean 'width'"), ({"width": "x"}, "width = 'x'")):
         with pytest.raises(UsageError, match=said):
             unseen.model(users.Optional, **wrong)
-    with pytest.raises(UsageError, match=r"users:Plain has no options .* got width"):
+    with pytest.raises(UsageError, match=r"support.users:Plain has no options .* got width"):
         unseen.model(users.Plain, width=3)
 
 
@@ -72,18 +73,18 @@ def test_another_process_gets_the_name_and_imports_it() -> None:
     for other in (pickle.loads(pickle.dumps(wide)), copy(wide)):
         assert other == wide and other._cls is None
         assert class_of(other) is users.Optional
-        assert build_model(other, SPEC, 0).hidden.weight.shape == (16, 36)
+        assert build(other, SPEC, 0).hidden.weight.shape == (16, 36)
     changed = pickle.loads(pickle.dumps(wide.model_copy(update={"source": "0" * 16})))
-    with pytest.raises(UsageError, match="the code of users:Optional is not what it was"):
+    with pytest.raises(UsageError, match=r"the code of support\.users:Optional is not what it was"):
         class_of(changed)
-    with pytest.raises(UsageError, match="the code of users:Plain is not what it was"):
-        unseen.model("users:Plain", source="0" * 16)
+    with pytest.raises(UsageError, match=r"the code of support\.users:Plain is not what it was"):
+        unseen.model("support.users:Plain", source="0" * 16)
 
 
 def test_the_source_is_the_same_in_every_process() -> None:
-    script = "import unseen; print(unseen.model('users:Decorated').source, unseen.model('users:Adapted').source)"
+    script = "import unseen; print(unseen.model('support.users:Decorated').source, unseen.model('support.users:Adapted').source)"
     said = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(users.__file__).parent
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(users.__file__).parents[1]
     ).stdout
     assert said.split() == [unseen.model(cls).source for cls in (users.Decorated, users.Adapted)]  # type: ignore[attr-defined]
 
@@ -92,14 +93,14 @@ def test_the_source_is_the_same_in_every_process() -> None:
     ("name", "said"),
     [
         ("no_such_module:Model", "No module named 'no_such_module'. The module must be installed"),
-        ("users:Plian", r"there is no 'Plian' in .*users\.py\. Did you mean 'Plain'"),
-        ("users:function", "is a function; expected an nn.Module class"),
-        ("users:Config", "is the class Config; expected an nn.Module class"),
-        ("users.Plain", "A class of your own is written module:Class, like users:Plain"),
+        ("support.users:Plian", r"there is no 'Plian' in .*users\.py\. Did you mean 'Plain'"),
+        ("support.users:function", "is a function; expected an nn.Module class"),
+        ("support.users:Config", "is the class Config; expected an nn.Module class"),
+        ("support.users.Plain", "A class of your own is written module:Class, like support.users:Plain"),
         ("users.py:Plain", "write the module as Python imports it"),
         ("./users:Plain", "write the module as Python imports it"),
-        ("users:Wrongly", "Options must be a subclass of unseen.config.Config, got the class Wrongly.Options"),
-        ("users:Taken", "an option can't be called 'source'"),
+        ("support.users:Wrongly", "Options must be a subclass of unseen.config.Config, got the class Wrongly.Options"),
+        ("support.users:Taken", "an option can't be called 'source'"),
         ("transfomer", "Did you mean 'transformer'"),
     ],
 )
@@ -127,9 +128,9 @@ def test_what_is_no_model_is_refused() -> None:
 
 
 def test_constructors() -> None:
-    for name in ("Plain", "Fixed", "Defaulted", "Taped", "Optional", "Adapted"):
-        module = unseen.build(unseen.model(f"users:{name}"), SPEC, seed=1)
-        again = unseen.build(unseen.model(f"users:{name}"), SPEC, seed=1)
+    for name in ("Plain", "Fixed", "Defaulted", "WithContext", "Optional", "Adapted"):
+        module = unseen.build(unseen.model(f"support.users:{name}"), SPEC, seed=1)
+        again = unseen.build(unseen.model(f"support.users:{name}"), SPEC, seed=1)
         assert all(torch.equal(a, b) for a, b in zip(module.parameters(), again.parameters(), strict=True))
     for name, said in (
         ("Keyword", "needs spec to be built"),
@@ -137,7 +138,7 @@ def test_constructors() -> None:
         ("Crashing", r"can't be built as Crashing\(spec\): ZeroDivisionError: no way"),
     ):
         with pytest.raises(UsageError, match=said):
-            unseen.build(unseen.model(f"users:{name}"), SPEC)
+            unseen.build(unseen.model(f"support.users:{name}"), SPEC)
 
 
 class Here(nn.Module):
@@ -172,9 +173,9 @@ def plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged-models\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[unseen.models]\nplugged-plain = users:Plain\n"
-        "plugged-options = users:Optional\nplugged-adapted = users:Adapted\n"
-        "plugged-function = users:function\n"
+        "[unseen.models]\nplugged-plain = support.users:Plain\n"
+        "plugged-options = support.users:Optional\nplugged-adapted = support.users:Adapted\n"
+        "plugged-function = support.users:function\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(MODELS, "_entries", dict(MODELS._entries))
@@ -195,9 +196,9 @@ def test_plug_ins_are_called_by_their_own_names() -> None:
     assert wide.identity() == {"version": 1, "name": "plugged-options", "width": 16}
     assert adapted.identity() == {"version": 1, "name": "plugged-adapted", "width": 16}
     for model, kind in ((plain, users.Plain), (wide, users.Optional), (adapted, users.Adapted)):
-        assert is_foreign(model)
+        assert not is_ours(model.name)
         check_importable(model)
-        assert type(build_model(pickle.loads(pickle.dumps(model)), SPEC, 0)) is kind
+        assert type(build(pickle.loads(pickle.dumps(model)), SPEC, 0)) is kind
     with pytest.raises(UsageError, match="'plugged-function' is a function; expected an nn"):
         unseen.model("plugged-function")
 

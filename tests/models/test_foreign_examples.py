@@ -47,12 +47,12 @@ def test_a_foreign_model_trains_on_a_task_of_each_family(model: str, family: str
         evaluation=unseen.Evaluation(examples=30),
         progress="none",
     )
-    assert set(runs.cells.status) == {"finished"}
-    assert runs.cells.note.str.contains("member by member").tolist() == [not TOGETHER[model]] * 2
+    assert set(runs.trials.status) == {"finished"}
+    assert runs.trials.note.str.contains("member by member").tolist() == [not TOGETHER[model]] * 2
     whole = runs.table.query("factor == '' and metric == 'loss'")
-    assert set(whole.condition) == set(task.conditions) - {"train"} and np.isfinite(whole.value).all()
-    trace = runs.trace(n=5).traces[f"your_models:{model}", 1]
-    assert {"prediction", "encoder.state", "readout.state"} == set(trace)
+    assert set(whole.split) == set(task.splits) - {"train"} and np.isfinite(whole.value).all()
+    activations = runs.activations(n=5).activations[f"your_models:{model}", 1]
+    assert {"prediction", "encoder.state", "readout.state"} == set(activations)
     begun = runs.curves.query("metric == 'loss' and step == 0").value.tolist()
     assert begun[0] != begun[1]
 

@@ -6,32 +6,24 @@ import re
 
 import pytest
 import torch
-from specimens import SPECS, prediction_shape, random_inputs
-from stacks import Members
 from torch import Tensor
 
+from support.specimens import READ_BY, SPECS, prediction_shape, random_inputs
+from support.stacks import Members, assert_same_bits
 from unseen.errors import UsageError
 from unseen.models import BACKBONES, MODELS, options
 from unseen.models.build import build
-from unseen.models.layers.tape import CountingTape, Tape
-from unseen.spec import Grid, Spec
+from unseen.models.context import Context, CountingContext
+from unseen.spec import GridShape, Spec, Target
 
 NAMES = [entry.name for entry in MODELS if entry.target.startswith("unseen.")]  # not the stand-ins of other tests
 FLAT = ["gcog-rnn", "gcog-gru"]
 """They read a grid as one vector, whose length is that of the grid."""
 
 
-def accepts(name: str, task: str) -> bool:
-    """Whether the model reads the task; one that does not must say so in a line or two."""
-    try:
-        build(options(name), SPECS[task], 0)
-    except UsageError as error:
-        assert len(str(error).splitlines()) <= 2
-        return False
-    return True
-
-
-PAIRS = [(name, task) for name in NAMES for task in SPECS if accepts(name, task)]
+PAIRS = [(name, task) for name in NAMES for task in READ_BY[name]]
+REFUSED = [(name, task) for name in NAMES for task in SPECS if task not in READ_BY[name]]
+TARGETS = {"binary": Target("binary"), "category": Target("category", 8), "real": Target("real")}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,34 +37,90 @@ def test_options_round_trip(name: str) -> None:
         options(name, dropout=1.0)
 
 
-def test_generic_models_read_every_task_and_family_models_their_own() -> None:
-    assert {(name, task) for name in BACKBONES for task in SPECS} <= set(PAIRS)
-    assert {name for name, _ in PAIRS} == set(NAMES)
-    for name in set(NAMES) - set(BACKBONES):
-        family = name.partition("-")[0]
-        assert {re.split("[/ ]", task)[0] for other, task in PAIRS if other == name} == {family}
+def test_every_registered_model_has_a_task() -> None:
+    assert set(READ_BY) == set(NAMES) and all(READ_BY.values())
+
+
+def assert_plain_refusal(name: str, spec: Spec) -> str:
+    """The model refuses the task, in a sentence without the repr of an object."""
+    with pytest.raises(UsageError) as refusal:
+        build(options(name), spec, 0)
+    message = str(refusal.value)
+    assert len(message.splitlines()) <= 2
+    assert not re.search(r"\w\(\w+=", message), message
+    return message
+
+
+@pytest.mark.parametrize(("name", "task"), REFUSED)
+def test_family_models_refuse_the_tasks_of_other_families(name: str, task: str) -> None:
+    message = assert_plain_refusal(name, SPECS[task])
+    assert "this task has" in message or "the task has no input field" in message or "in this task" in message
+
+
+ANSWERS = {"retrieval": ["binary"], "ctl": ["category"], "gcog": ["category"], "rules-mlp": ["binary", "real"]}
+"""The targets, given once per example, that a family predicts; the other rules models predict along a stream."""
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in BACKBONES])
+def test_family_models_refuse_other_targets(name: str, kind: str) -> None:
+    """The fields are those of the family; only the target differs."""
+    spec = SPECS[READ_BY[name][0]]
+    changed = Spec(spec.streams, spec.inputs, TARGETS[kind])
+    if kind in ANSWERS.get(name, ANSWERS.get(name.partition("-")[0], [])):
+        assert build(options(name), changed, 0)(random_inputs(changed, 2)).shape == prediction_shape(changed, 2)
+    else:
+        assert f"a {kind} target" in assert_plain_refusal(name, changed)
 
 
 @pytest.mark.parametrize(("name", "task"), PAIRS)
-def test_shapes_gradients_traces_and_lengths(name: str, task: str) -> None:
+def test_shapes_gradients_activations_and_lengths(name: str, task: str) -> None:
     spec = SPECS[task]
     module = build(options(name), spec, 0)
-    loose = [s for s in spec.streams if not (name in FLAT and isinstance(s.order, Grid))]
+    loose = [s for s in spec.streams if not (name in FLAT and isinstance(s.order, GridShape))]
     for lengths in ({}, {s.name: s.length + 3 for s in loose}, {s.name: 1 for s in loose}):
         inputs = random_inputs(spec, 3, lengths=lengths)
-        counting = CountingTape()
+        counting = CountingContext()
         prediction = module(inputs, counting)
         assert prediction.shape == prediction_shape(spec, 3, lengths)
         assert prediction.isfinite().all()
-        tape = Tape(wanted=counting.names)
-        module(inputs, tape)
-        assert set(tape.kept) == set(counting.names) and len(counting.names) == len(set(counting.names))
-        assert all(len(kept) == 3 for kept in tape.kept.values())
+        ctx = Context(wanted=counting.names)
+        module(inputs, ctx)
+        assert set(ctx.captured) == set(counting.names) and len(counting.names) == len(set(counting.names))
+        assert all(len(activation) == 3 for activation in ctx.captured.values())
     inputs = random_inputs(spec, 3)
     gradients = torch.autograd.grad(module(inputs).square().sum(), list(module.parameters()))
     for (parameter, _), gradient in zip(module.named_parameters(), gradients, strict=True):
         assert gradient.isfinite().all() and gradient.any(), parameter
     assert not list(module.buffers())
+
+
+class Replacing(Context):
+    """Replaces one activation: by a copy, or by other numbers."""
+
+    def __init__(self, replaced: str, copy: bool) -> None:
+        super().__init__()
+        self.replaced, self.copy = replaced, copy
+
+    def capture(self, name: str, value: Tensor) -> Tensor:
+        if name != self.replaced:
+            return value
+        return value.clone() if self.copy else value.flip(-1) + 0.5
+
+
+@pytest.mark.parametrize(("name", "task"), PAIRS)
+def test_every_activation_can_be_replaced(name: str, task: str) -> None:
+    """The pass continues with what `capture` returns: a copy changes nothing, other numbers change the prediction."""
+    spec = SPECS[task]
+    module = build(options(name), spec, 0)
+    inputs = random_inputs(spec, 3)
+    counting = CountingContext(training=False)
+    prediction = module(inputs, counting)
+    for activation in counting.names:
+        torch.testing.assert_close(module(inputs, Replacing(activation, copy=True)), prediction)
+        changed = module(inputs, Replacing(activation, copy=False))
+        assert changed.shape == prediction.shape
+        assert not torch.allclose(changed, prediction), activation
 
 
 @pytest.mark.parametrize(("name", "task"), PAIRS)
@@ -87,13 +135,7 @@ def test_parameters_come_from_the_seed_and_touch_no_global_state(name: str, task
 @pytest.mark.parametrize(("name", "task"), PAIRS)
 def test_a_stack_equals_its_members(name: str, task: str) -> None:
     members = Members(options(name), SPECS[task], batch=3, count=3)
-    everyone = [0, 1, 2]
-    together, gradients = members.gradients(members.parameters(everyone), everyone, 0)
-    for group in ([0], [2], [2, 1]):
-        own, own_gradients = members.gradients(members.parameters(group), group, 0)
-        assert torch.equal(own, together[group])
-        for parameter, a, b in zip(members.names, own_gradients, gradients, strict=True):
-            assert torch.equal(a, b[group]), parameter
+    assert_same_bits(members, [[0], [2], [2, 1]])
 
 
 MASKED = [task for task, spec in SPECS.items() if any(f.kind == "mask" for f in spec.inputs)]

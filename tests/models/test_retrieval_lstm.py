@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from specimens import RETRIEVAL, SPECS, random_inputs
 from torch import Tensor, nn
 
+from support.specimens import RETRIEVAL, SPECS, random_inputs
 from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build, parameter_count
-from unseen.models.layers.tape import CountingTape, Tape
+from unseen.models.context import Context, CountingContext
 
 FORMS = ["basic", "attention", "matched"]
 
@@ -84,9 +84,9 @@ def test_encoding_is_causal_and_blind_to_the_query(form: str) -> None:
     module, inputs = model(form=form), bits()
 
     def states(**changed: Tensor) -> Tensor:
-        tape = Tape(wanted=["encoder.state"])
-        module({**inputs, **changed}, tape)
-        return tape.kept["encoder.state"]
+        ctx = Context(wanted=["encoder.state"])
+        module({**inputs, **changed}, ctx)
+        return ctx.captured["encoder.state"]
 
     later = inputs["sequence"].clone()
     later[:, 3:] = 1 - later[:, 3:]
@@ -104,10 +104,10 @@ def test_order_matters(form: str) -> None:
 
 @pytest.mark.parametrize(("form", "lanes"), [("basic", 0), ("attention", 0), ("matched", 2400)])
 def test_traces_and_dropout(form: str, lanes: int) -> None:
-    tape = CountingTape()
-    model(form=form)(bits(), tape)
-    assert tape.used == lanes
-    assert tape.names == (["encoder.state"] if form == "basic" else ["encoder.state", "decoder.attention"])
+    ctx = CountingContext()
+    model(form=form)(bits(), ctx)
+    assert ctx.used == lanes
+    assert ctx.names == (["encoder.state"] if form == "basic" else ["encoder.state", "decoder.attention"])
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from specimens import RETRIEVAL, SPECS, random_inputs
 from torch import Tensor, nn
 
+from support.specimens import RETRIEVAL, SPECS, random_inputs
 from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build, parameter_count
+from unseen.models.context import Context, CountingContext
 from unseen.models.layers.positions import sinusoids
-from unseen.models.layers.tape import CountingTape, Tape
 from unseen.spec import Field, Spec, Target
 
 VARIANTS = [(p, a) for p in ("none", "sinusoidal") for a in (False, True)]
@@ -30,15 +30,15 @@ def bits(batch: int = 4, length: int = 6, seed: int = 0) -> dict[str, Tensor]:
 
 
 def lanes(module: nn.Module, inputs: dict[str, Tensor]) -> int:
-    tape = CountingTape()
-    module(inputs, tape)
-    return tape.used
+    ctx = CountingContext()
+    module(inputs, ctx)
+    return ctx.used
 
 
-def traces(module: nn.Module, inputs: dict[str, Tensor], *names: str) -> dict[str, Tensor]:
-    tape = Tape(wanted=names)
-    module(inputs, tape)
-    return tape.kept
+def captured(module: nn.Module, inputs: dict[str, Tensor], *names: str) -> dict[str, Tensor]:
+    ctx = Context(wanted=names)
+    module(inputs, ctx)
+    return ctx.captured
 
 
 @pytest.mark.parametrize("positions", ["none", "sinusoidal"])
@@ -142,21 +142,21 @@ def test_literal_agrees_with_the_formulas(positions: str, attention: bool) -> No
         e = e + sinusoids(6, 100, e.dtype, e.device)
     scores = (e @ e.transpose(1, 2) / 10).masked_fill(torch.ones(6, 6, dtype=torch.bool).triu(1), -torch.inf)
     expected = scores.softmax(-1) @ e if attention else e
-    torch.testing.assert_close(traces(module, inputs, "encoder.state")["encoder.state"], expected)
+    torch.testing.assert_close(captured(module, inputs, "encoder.state")["encoder.state"], expected)
 
 
 @pytest.mark.parametrize("encoder", ["full", "literal"])
 @pytest.mark.parametrize("positions", ["none", "sinusoidal"])
 def test_encoding_is_causal_and_blind_to_the_query(encoder: str, positions: str) -> None:
     module, inputs = model(encoder=encoder, positions=positions), bits()
-    states = traces(module, inputs, "encoder.state")["encoder.state"]
+    states = captured(module, inputs, "encoder.state")["encoder.state"]
     later = {**inputs, "sequence": inputs["sequence"].clone()}
     later["sequence"][:, 3:] = 1 - later["sequence"][:, 3:]
-    changed = traces(module, later, "encoder.state")["encoder.state"]
+    changed = captured(module, later, "encoder.state")["encoder.state"]
     torch.testing.assert_close(changed[:, :3], states[:, :3], rtol=1e-12, atol=1e-12)
     assert not torch.allclose(changed[:, 3], states[:, 3])
-    asked = traces(module, {**inputs, "query": 1 - inputs["query"]}, "encoder.state")["encoder.state"]
-    assert torch.equal(asked, states)
+    other_query = captured(module, {**inputs, "query": 1 - inputs["query"]}, "encoder.state")["encoder.state"]
+    assert torch.equal(other_query, states)
 
 
 @pytest.mark.parametrize("encoder", ["full", "literal"])
@@ -170,22 +170,22 @@ def test_only_without_positions_and_attention_order_does_not_matter(
     assert same == (positions == "none" and not attention)
 
 
-def test_traces() -> None:
+def test_captured_activations() -> None:
     inputs = bits()
-    kept = traces(model(heads=2), inputs, "encoder.attention", "encoder.state", "decoder.attention")
-    assert {k: tuple(v.shape) for k, v in kept.items()} == {
+    activations = captured(model(heads=2), inputs, "encoder.attention", "encoder.state", "decoder.attention")
+    assert {k: tuple(v.shape) for k, v in activations.items()} == {
         "encoder.attention": (4, 2, 6, 6),
         "encoder.state": (4, 6, 100),
         "decoder.attention": (4, 6),
     }
     for name in ("encoder.attention", "decoder.attention"):
-        torch.testing.assert_close(kept[name].sum(-1), torch.ones_like(kept[name].sum(-1)))
-    tape = CountingTape()
-    model(layers=2)(inputs, tape)
-    assert "encoder.0.attention" in tape.names
-    tape = CountingTape()
-    model(self_attention=False)(inputs, tape)
-    assert tape.names == ["encoder.state", "decoder.attention"]
+        torch.testing.assert_close(activations[name].sum(-1), torch.ones_like(activations[name].sum(-1)))
+    ctx = CountingContext()
+    model(layers=2)(inputs, ctx)
+    assert "encoder.0.attention" in ctx.names
+    ctx = CountingContext()
+    model(self_attention=False)(inputs, ctx)
+    assert ctx.names == ["encoder.state", "decoder.attention"]
 
 
 @pytest.mark.parametrize("encoder", ["full", "literal"])
@@ -204,7 +204,7 @@ def test_dropout_disturbs_and_its_absence_is_deterministic() -> None:
     module, inputs = model(), bits()
     assert torch.equal(module(inputs), module(inputs))
     drawn = torch.randint(-(2**15), 2**15, (2, lanes(module, inputs)), dtype=torch.int16)
-    first, again, other = (module(inputs, Tape(b)) for b in (drawn[0], drawn[0], drawn[1]))
+    first, again, other = (module(inputs, Context(b)) for b in (drawn[0], drawn[0], drawn[1]))
     assert torch.equal(first, again) and not torch.allclose(first, other)
 
 
@@ -216,11 +216,11 @@ def test_any_length() -> None:
 
 def test_without_decoder_attention_the_last_state_is_read() -> None:
     module, inputs = model(decoder_attention=False), bits()
-    kept = traces(module, inputs, "encoder.state", "decoder.attention")
-    assert list(kept) == ["encoder.state"]
+    activations = captured(module, inputs, "encoder.state", "decoder.attention")
+    assert list(activations) == ["encoder.state"]
     decoder = module.decoder
     query = decoder.query(inputs["query"]).relu()
-    hidden = decoder.hidden(torch.cat([kept["encoder.state"][:, -1], query], -1)).relu()
+    hidden = decoder.hidden(torch.cat([activations["encoder.state"][:, -1], query], -1)).relu()
     torch.testing.assert_close(module(inputs), decoder.answer(hidden))
 
 
@@ -237,7 +237,7 @@ def test_other_tasks_are_refused() -> None:
     real = (Field("sequence", "real", 36, "sequence"), RETRIEVAL.inputs[1])
     with pytest.raises(UsageError, match="model needs"):
         build(chosen, Spec(RETRIEVAL.streams, real, Target("binary")), 0)
-    with pytest.raises(UsageError, match="yes or no once"):
+    with pytest.raises(UsageError, match="one yes or no per example; this task has a category target"):
         build(chosen, Spec(RETRIEVAL.streams, RETRIEVAL.inputs, Target("category", 3)), 0)
 
 
@@ -253,9 +253,9 @@ def test_without_feedforward_nothing_but_the_embedding_is_left() -> None:
     module = build(bare, RETRIEVAL, 0)
     assert parameter_count(module) == 3_700 + 3_700 + 20_100 + 101
     inputs = random_inputs(RETRIEVAL, 4)
-    tape = Tape(wanted=["encoder.state"])
-    module(inputs, tape)
-    torch.testing.assert_close(tape.kept["encoder.state"], module.embed(inputs["sequence"]))
+    ctx = Context(wanted=["encoder.state"])
+    module(inputs, ctx)
+    torch.testing.assert_close(ctx.captured["encoder.state"], module.embed(inputs["sequence"]))
     for wrong in ({}, {"self_attention": False, "encoder": "literal"}):
         with pytest.raises(UsageError, match="feedforward=false"):
             options("retrieval-transformer", feedforward=False, **wrong)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from specimens import RETRIEVAL, SPECS
-from stacks import Members
 
+from support.specimens import RETRIEVAL, SPECS
+from support.stacks import Members, assert_close_in_double, assert_same_bits, assert_same_training
 from unseen.models import options
 from unseen.spec import Field, Spec, Stream, Target
 
@@ -35,7 +35,6 @@ ODD = [
 ]
 TRAINED = FULL + LITERAL + RECURRENT + GENERIC
 STEPS = 40
-EVERYONE = list(range(16))
 GROUPS = [[0], [3], [9], [15], [9, 3], [3, 9], [15, 0], [9, 1, 2, 3, 4], [5, 11, 9, 2, 15], [8, 14, 13, 12, 9]]
 
 
@@ -48,13 +47,8 @@ def named(model: tuple[str, dict[str, Any]]) -> str:
 def test_predictions_and_gradients_of_one_step(model: tuple[str, dict[str, Any]], batch: int) -> None:
     name, given = model
     members = Members(options(name, **given), RETRIEVAL, batch)
-    together, gradients = members.gradients(members.parameters(EVERYONE), EVERYONE, 0)
+    gradients = assert_same_bits(members, GROUPS)
     assert all(g.flatten(1).any(1).all() for g in gradients)
-    for group in GROUPS:
-        own, own_gradients = members.gradients(members.parameters(group), group, 0)
-        assert torch.equal(own, together[group]), group
-        for parameter, a, b in zip(members.names, own_gradients, gradients, strict=True):
-            assert torch.equal(a, b[group]), (group, parameter)
 
 
 LONG = Spec((Stream("sequence", 17),), RETRIEVAL.inputs, RETRIEVAL.target)
@@ -78,36 +72,25 @@ def test_where_a_member_alone_would_round_differently(trap: str) -> None:
     """Products with a single row or column, and reshapes that copy for many members but not for one."""
     name, given, spec, batch = TRAPS[trap]
     members = Members(options(name, **given), spec, batch, count=7)
-    together, gradients = members.gradients(members.parameters(range(7)), range(7), 0)
-    for group in ([0], [3], [6], [5, 2], [4, 0, 2, 6, 1]):
-        own, own_gradients = members.gradients(members.parameters(group), group, 0)
-        assert torch.equal(own, together[group])
-        for parameter, a, b in zip(members.names, own_gradients, gradients, strict=True):
-            assert torch.equal(a, b[group]), (group, parameter)
+    assert_same_bits(members, [[0], [3], [6], [5, 2], [4, 0, 2, 6, 1]])
 
 
 @pytest.mark.parametrize(("model", "batch"), list(zip(TRAINED, [7, 10] * 6, strict=False)), ids=str)
 def test_many_steps_of_training(model: tuple[str, dict[str, Any]], batch: int) -> None:
     name, given = model
     members = Members(options(name, **given), RETRIEVAL, batch)
-    together = members.train(EVERYONE, STEPS)
-    for group, place in (([11], 0), ([4, 11], 1), ([3, 2, 11, 9, 8], 2)):
-        for parameter, a, b in zip(members.names, members.train(group, STEPS), together, strict=True):
-            assert torch.equal(a[place], b[11]), (group, parameter)
+    assert_same_training(members, STEPS, 11, [[11], [4, 11], [3, 2, 11, 9, 8]])
 
 
 @pytest.mark.parametrize("model", [FULL[3], RECURRENT[2], ODD[2]], ids=named)
 def test_double_precision(model: tuple[str, dict[str, Any]]) -> None:
     name, given = model
     members = Members(options(name, **given), RETRIEVAL, 7, count=5, dtype=torch.float64)
-    together = members.train(range(5), 20)
-    for member in (0, 3):
-        for a, b in zip(members.train([member], 20), together, strict=True):
-            torch.testing.assert_close(a[0], b[member], rtol=0, atol=1e-9)
+    assert_close_in_double(members, 20, [0, 3])
 
 
-def test_products_are_reproducible_in_a_fresh_process_where_torch_comes_first() -> None:
-    """MKL reads its mode at the first product: importing torch before unseen is fine, and the user's choice stays."""
+def test_products_are_reproducible_in_a_fresh_process_that_imports_torch_first() -> None:
+    """MKL reads its mode at the first product: torch may be imported before unseen, and the user's own choice stays."""
     script = (
         "import os, torch, unseen\n"
         "print(os.environ['MKL_CBWR'])\n"
@@ -117,10 +100,10 @@ def test_products_are_reproducible_in_a_fresh_process_where_torch_comes_first() 
         "alone = torch.stack([torch.bmm(a[None], b[None])[0] for a, b in zip(left, right)])\n"
         "print(torch.equal(torch.bmm(left, right), alone))\n"
     )
-    for given, mode in ((None, "AUTO,STRICT"), ("AVX2", "AVX2")):
+    for users_mode, mode in ((None, "AUTO,STRICT"), ("AVX2", "AVX2")):
         environment = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"}
-        if given is not None:
-            environment["MKL_CBWR"] = given
+        if users_mode is not None:
+            environment["MKL_CBWR"] = users_mode
         done = subprocess.run(
             [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
         )

@@ -15,14 +15,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from store_builder import build
 
 import unseen
+from support.store_builder import build
 from unseen.errors import CheckFailed, UsageError
-from unseen.report import glossary
+from unseen.report.data import Source
 from unseen.report.page import SECTIONS, page, write_page
-from unseen.report.source import Source
-from unseen.studies.store import Store
+from unseen.report.sections import glossary
+from unseen.store.store import Store
 
 VARIANTS = ["T−Pos−Att", "T+Pos−Att", "T−Pos+Att", "T+Pos+Att"]
 HOSTILE = "<img src=x onerror=alert(1)>\"'] + warn('x') + datum['\\\\ {{ 7 * 7 }} {% raw %}"
@@ -55,12 +55,12 @@ def rich(path: Path, seeds: int = 4) -> Path:
         last=lambda levels, seed: {k: v - 0.05 for k, v in accuracies(levels, seed).items()},
         seeds=range(seeds),
         curve=curve,
-        still_learning=lambda levels, seed: seed == 3,
+        not_converged=lambda levels, seed: seed == 3,
         status=lambda levels, seed: "pending" if levels["variant"] == HOSTILE and seed < 2 else "finished",
     )
     with Store.write(path) as store:
-        for cell in [cell for cell, status in store.status().items() if status == "pending"][:2]:
-            store.fail(cell, f"ValueError: {HOSTILE}", TRACEBACK)
+        for trial in [trial for trial, status in store.status().items() if status == "pending"][:2]:
+            store.fail(trial, f"ValueError: {HOSTILE}", TRACEBACK)
     return path
 
 
@@ -161,7 +161,9 @@ def test_names_of_studies_and_scales_are_shown_not_executed(tmp_path: Path) -> N
     found = page(Source.read(path))
     assert HOSTILE not in found and "<script>window.hacked" not in found
     shown = Read(found)
-    assert f"{name} is not in this release's catalogue" in shown.seen and f"scale {HOSTILE}" in shown.seen
+    assert (
+        f"The study {name} is not in the catalogue of this release" in shown.seen and f"scale {HOSTILE}" in shown.seen
+    )
     plain = Read(page(Source.read(build(tmp_path / "s"))))
     assert {tag for tag, _ in shown.elements} == {tag for tag, _ in plain.elements}
 
@@ -170,15 +172,15 @@ def test_the_table_of_runs_has_the_numbers_of_the_records(store: Path, read: Rea
     with Store.read(store) as opened:
         records = opened.records()
     columns = {one["name"]: one for one in read.data()["table"]["columns"]}
-    cells = columns["cell"]["values"]
-    assert len(cells) == 40 and columns["seed"]["values"].count(3) == 10
+    trials = columns["trial"]["values"]
+    assert len(trials) == 40 and columns["seed"]["values"].count(3) == 10
     for selection in ("best", "last"):
-        for condition in ("iid", "ood/single"):
+        for split in ("iid", "ood/single"):
             chosen = records[
-                (records.selection == selection) & (records.condition == condition) & (records.metric == "accuracy")
-            ].set_index("cell")["value"]
-            shown = dict(zip(cells, columns[condition]["values"][selection], strict=True))
-            assert {cell: value for cell, value in shown.items() if value is not None} == pytest.approx(
+                (records.selection == selection) & (records.split == split) & (records.metric == "accuracy")
+            ].set_index("trial")["value"]
+            shown = dict(zip(trials, columns[split]["values"][selection], strict=True))
+            assert {trial: value for trial, value in shown.items() if value is not None} == pytest.approx(
                 chosen.round(4).to_dict()
             )
             assert sum(value is None for value in shown.values()) == 4
@@ -188,8 +190,8 @@ def test_the_table_of_runs_has_the_numbers_of_the_records(store: Path, read: Rea
 
 def test_it_says_how_much_was_run_and_what_is_not_known(read: Read) -> None:
     assert "36 of 40 runs at scale mini have ended" in read.seen
-    assert "2 are pending" in read.seen and "2 failed" in read.seen and "10 were still learning" in read.seen
-    assert "look at unfinished work" in read.seen
+    assert "2 are pending" in read.seen and "2 failed" in read.seen and "10 had not converged" in read.seen
+    assert "This study is unfinished" in read.seen
     assert "2 runs: " in read.seen.split("Failures", 2)[2]  # the same failure is told once
     assert "unseen report" in read.seen and "--figure seeds --out seeds.svg" in read.seen
     assert "Deviations from the paper" in read.seen and "learning rate" in read.seen
@@ -197,7 +199,7 @@ def test_it_says_how_much_was_run_and_what_is_not_known(read: Read) -> None:
 
 def test_every_figure_has_its_chart_and_its_data(store: Path, read: Read) -> None:
     names = [attributes["data-figure"] for _, attributes in read.elements if attributes.get("class") == "chart"]
-    assert {"seeds", "curves", "conditions"} <= set(names)
+    assert {"seeds", "curves", "splits"} <= set(names)
     for name in names:
         spec, table = read.data(f"spec-{name}"), read.data()["figures"][name]
         assert "$schema" in spec and "config" not in spec and not _addresses(spec)
@@ -251,22 +253,26 @@ def test_a_failure_after_the_runs_were_read_is_not_told(tmp_path: Path) -> None:
 
 
 def test_a_claim_says_how_much_of_it_was_compared() -> None:
-    from unseen.report import verdicts
-    from unseen.studies.claims import ledger
-    from unseen.studies.claims.claim import Verdict
-    from unseen.studies.claims.part import Finding
+    from unseen.claims.claim import JudgedClaim
+    from unseen.claims.criterion import Finding
+    from unseen.claims.judge import load_claims
+    from unseen.report.verdicts import claim_rows
 
-    (claim,) = ledger.claims(["retrieval/C1"])
-    findings = tuple(Finding(part, "supported", compared=number > 0) for number, part in enumerate(claim.parts[:3]))
-    assert verdicts.rows([Verdict(claim, "supported", "mini", "", findings)])[0]["partly"] == "2 of 3 parts compared"
-    assert verdicts.rows([Verdict(claim, "supported", "mini", "", findings[1:])])[0]["partly"] == ""
+    (claim,) = load_claims(["retrieval/C1"])
+    findings = []
+    for number, criterion in enumerate(claim.criteria[:3]):
+        findings.append(Finding(criterion, "supported", compared=number > 0))
+    whole = JudgedClaim(claim, "supported", "mini", "", tuple(findings[1:]))
+    partly = JudgedClaim(claim, "supported", "mini", "", tuple(findings))
+    assert claim_rows([partly])[0]["partly"] == "2 of 3 criteria compared"
+    assert claim_rows([whole])[0]["partly"] == ""
 
 
 def test_the_glossary_has_the_words_that_are_used(read: Read) -> None:
     told = read.seen.rpartition("Glossary")[2]
-    for word in ("claim", "still learning", "seed", "condition", "recipe"):
-        assert glossary.WORDS[word] in told
-    assert glossary.WORDS["gating"] not in told
+    for word in ("claim", "not converged", "seed", "split", "recipe"):
+        assert glossary.TERMS[word] in told
+    assert glossary.TERMS["gating"] not in told
 
 
 # -- stores in every state --------------------------------------------------------------------------------------------
@@ -280,7 +286,7 @@ def test_an_empty_store(tmp_path: Path) -> None:
     with Store.write(tmp_path / "s") as store:
         store.claim({"study": "quickstart@1"})
     said = seen(tmp_path / "s")
-    assert "Nothing has been entered yet" in said and "Can a Transformer tell" in said
+    assert "This directory holds no runs yet" in said and "Can a Transformer tell" in said
     assert "supported" not in said.split("Glossary")[0].replace("is supported", "")
 
 
@@ -288,9 +294,9 @@ def test_a_store_whose_runs_are_all_pending(tmp_path: Path) -> None:
     said = seen(
         build(tmp_path / "s", study="quickstart@1", axes={"variant": VARIANTS}, status=lambda levels, seed: "pending")
     )
-    assert "Nothing has been run to its end yet: all 20 runs at scale mini are pending." in said
-    assert "There is nothing to draw yet." in said and "Nothing has been spent yet." in said
-    assert "So nothing is supported and nothing is contradicted." in said and "judged at" not in said
+    assert "No run has ended yet: all 20 runs at scale mini are pending." in said
+    assert "There is nothing to draw yet." in said and "No run has been trained yet." in said
+    assert "So no claim is supported and none is contradicted." in said and "judged at" not in said
 
 
 def test_a_store_that_is_being_written(tmp_path: Path) -> None:
@@ -299,7 +305,7 @@ def test_a_store_that_is_being_written(tmp_path: Path) -> None:
     )
     with Store.write(path) as writer:
         writer._db.execute("BEGIN IMMEDIATE")
-        writer._db.execute("UPDATE cells SET status = 'failed'")  # not committed: nobody may see it
+        writer._db.execute("UPDATE trials SET status = 'failed'")  # not committed: nobody may see it
         said = seen(path)
         writer._db.rollback()
     assert "2 of 10 runs at scale mini have ended" in said and "8 are pending" in said and "failed:" not in said
@@ -308,18 +314,18 @@ def test_a_store_that_is_being_written(tmp_path: Path) -> None:
 def test_what_train_left(tmp_path: Path) -> None:
     said = seen(build(tmp_path / "s", study=None, curve=curve))
     assert "All 5 runs have ended" in said and "How well does retrieval-transformer solve retrieval/T6?" in said
-    assert "this is no study of this release's catalogue" in said
+    assert "this study is not in the catalogue of this release" in said
 
 
 def test_a_study_that_is_not_in_the_catalogue(tmp_path: Path) -> None:
     said = seen(build(tmp_path / "s", study="mine@7", axes={"gating": ["joint", "none"]}))
-    assert "mine@7 is not in this release's catalogue" in said
+    assert "mine@7 is not in the catalogue of this release" in said
     assert "Modular has the highest mean accuracy on ood/single" in said or "Monolithic has the highest" in said
-    assert "so there is nothing to compare with" in said
+    assert "Not known: this study is not in the catalogue" in said
 
 
 def test_a_version_that_this_release_does_not_have(tmp_path: Path) -> None:
-    assert "is not in this release's catalogue" in seen(build(tmp_path / "s", study="quickstart@99"))
+    assert "is not in the catalogue of this release" in seen(build(tmp_path / "s", study="quickstart@99"))
 
 
 def test_one_scale_at_a_time(tmp_path: Path) -> None:
@@ -368,18 +374,18 @@ def test_damaged_curves_cost_what_is_made_from_them_and_nothing_else(tmp_path: P
 
 
 def test_claims_that_need_damaged_curves_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from unseen.report import verdicts
-    from unseen.studies.claims import ledger
+    from unseen.claims import judge
+    from unseen.report.verdicts import judge_source
 
-    def judge(records: Any, runs: Any, names: Any, curves: Any) -> list[Any]:
+    def judge_tables(records: Any, runs: Any, names: Any, curves: Any) -> list[Any]:
         if "retrieval/C3" in names:
             raise CheckFailed("in its curves")
         return real(records, runs, names, curves)
 
     source = Source.read(build(tmp_path / "s", axes={"variant": VARIANTS}))
-    real = ledger.verdicts
-    monkeypatch.setattr(ledger, "verdicts", judge)
-    found = verdicts.judged(source)
+    real = judge.judge_tables
+    monkeypatch.setattr(judge, "judge_tables", judge_tables)
+    found = judge_source(source)
     assert found.unread == "in its curves"
     names = [one.claim.name for one in found.verdicts]
     assert "retrieval/C1" in names and "retrieval/C3" not in names

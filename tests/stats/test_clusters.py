@@ -11,7 +11,7 @@ from scipy import stats
 
 from unseen.randomness import stream
 from unseen.stats import bootstrap, clustered, differences, estimate
-from unseen.stats.clusters import resample_clusters
+from unseen.stats.resampling import resample_cluster_indices
 
 quick = settings(deadline=None, derandomize=True, max_examples=40)
 
@@ -40,7 +40,7 @@ def test_two_stages_agree_with_all_resamples():
 
 
 def test_indices_come_from_one_cluster_for_every_place():
-    rows = np.concatenate(list(resample_clusters((2, 1, 4), draws(), 6_000)))
+    rows = np.concatenate(list(resample_cluster_indices((2, 1, 4), draws(), 6_000)))
     of = np.repeat([0, 1, 2], [2, 1, 4])[rows]
     assert rows.shape == (6_000, 7)
     assert (of[:, 0] == of[:, 1]).all() and (of[:, 3:] == of[:, 3:4]).all()

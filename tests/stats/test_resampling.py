@@ -12,7 +12,8 @@ from scipy import stats
 
 from unseen.errors import UsageError
 from unseen.randomness import stream
-from unseen.stats import Estimate, Interval, bootstrap, estimate, iqm, resampling
+from unseen.stats import Estimate, Interval, bootstrap, clustered, estimate, iqm, mean_intervals, resampling
+from unseen.stats.resampling import resampled_counts
 
 # Multiples of 1/64: sums are exact, so that ties are ties in SciPy's arithmetic too.
 SKEWED = np.array([61, 59, 57, 64, 63, 60, 62, 30, 58, 53, 48, 41]) / 64
@@ -165,13 +166,13 @@ def test_pieces_in_memory_give_a_whole_interval(monkeypatch):
     """Many values are resampled and left out piece by piece."""
     whole = with_distribution(SKEWED, np.mean, method="bca")[0]
     monkeypatch.setattr(resampling, "AT_ONCE", 12 * 4)
-    assert [len(rows) for rows in resampling.resample((12,), draws(), 10)] == [4, 4, 2]
+    assert [len(rows) for rows in resampling.resample_indices((12,), draws(), 10)] == [4, 4, 2]
     pieces = interval(SKEWED, method="bca")
     assert (pieces.low, pieces.high) == pytest.approx((whole.low, whole.high))
 
 
 def test_resampled_indices_stay_in_their_stratum_and_reach_all_of_it():
-    rows = np.concatenate(list(resampling.resample((3, 1, 4), draws(), 2_000)))
+    rows = np.concatenate(list(resampling.resample_indices((3, 1, 4), draws(), 2_000)))
     assert rows.shape == (2_000, 8)
     assert [sorted(set(column)) for column in rows.T] == [[0, 1, 2]] * 3 + [[3]] + [[4, 5, 6, 7]] * 4
     assert stats.chisquare(np.bincount(rows[:, 4:].ravel())[4:]).pvalue > 1e-4
@@ -208,3 +209,33 @@ def test_an_estimate_says_what_it_rests_on():
 def test_wrong_layouts_are_answered(call, says):
     with pytest.raises(UsageError, match=says):
         call()
+
+
+def test_an_estimate_with_clusters_is_the_clustered_one():
+    values, tasks = [0.9, 0.8, 0.7, 0.95, 0.6, 0.65], list("aabbcc")
+    options = {"covers": "seeds", "resamples": 500}
+    assert estimate(values, clusters=tasks, generator=draws(), **options) == clustered(
+        values, tasks, generator=draws(), **options
+    )
+    for mixed in ({"strata": tasks}, {"method": "bca"}):
+        with pytest.raises(UsageError, match="can't be combined"):
+            estimate(values, clusters=tasks, generator=draws(), **mixed, **options)
+
+
+@pytest.mark.parametrize("sizes", [(6,), (2, 2, 2)])
+def test_means_of_many_groups_have_the_intervals_of_each_alone(sizes):
+    """One set of resamples for a table of groups, against the estimate of each row with the same draws."""
+    table = np.sort(np.random.default_rng(3).normal(size=(4, 3, 2)), axis=2).reshape(4, 6)
+    table = table if len(sizes) > 1 else np.sort(table, axis=1)
+    labels = np.repeat(np.arange(3), 2).tolist() if len(sizes) > 1 else None
+    counts = resampled_counts(sizes, draws(), 500, clusters=len(sizes) > 1)
+    low, high = mean_intervals(table, sizes, counts, clusters=len(sizes) > 1)
+    for row, values in enumerate(table):
+        alone = estimate(values, clusters=labels, generator=draws(), covers="seeds", resamples=500).interval
+        assert (low[row], high[row]) == pytest.approx((alone.low, alone.high))
+
+
+def test_two_runs_or_two_clusters_have_no_interval():
+    for sizes, clusters in (((2,), False), ((5, 5), True)):
+        low, high = mean_intervals(np.ones((3, sum(sizes))), sizes, (), clusters=clusters)
+        assert np.isnan(low).all() and np.isnan(high).all() and len(low) == 3

@@ -1,20 +1,23 @@
-"""The catalogue: every study counts right, names what exists, and gives the cells it always gave."""
+"""The catalogue: every study counts right, names what exists, and gives the trials it always gave."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from unseen.engine.recipe import Evaluation, recipe
-from unseen.metrics.analyses import ANALYSES
+from unseen.analysis.attention import ANALYSES
+from unseen.config import digest
 from unseen.models import options
 from unseen.studies.catalog import STUDIES
-from unseen.studies.cell import Cell
 from unseen.studies.study import SCALES, study
+from unseen.studies.trial import Trial
 from unseen.tasks import TASKS, task
+from unseen.training.recipe import Evaluation, recipe
 
 NAMES = sorted(entry.name for entry in STUDIES)
 
-# Cells by scale: tasks × models (× lengths, or switches) × seeds.
+# Trials by scale: tasks × models (× lengths, or switches) × seeds.
 COUNTS = {
     "quickstart": {"smoke": 4 * 2, "mini": 4 * 5},
     "retrieval-table2": {
@@ -74,9 +77,105 @@ COUNTS = {
     "exam-zoo": {"smoke": 7 * 8, "mini": 7 * 8 * 3, "full": 7 * 8 * 5},
     "rules-confounds": {"smoke": 2 * (5 * 2 + 7), "mini": 2 * (5 * 2 + 7) * 3, "full": 2 * (5 * 2 + 7) * 5 * 5 * 5 * 5},
 }
-# The first cell of every scale. A change here changes what a published table was made from: raise the version of what
+# The first trial of every scale. A change here changes what a published table was made from: raise the version of what
 # changed and record why.
 FIRST = {
+    "quickstart": {"smoke": "79cc5325ff4f8cbc", "mini": "32c15fecdafd76cf"},
+    "retrieval-table2": {
+        "smoke": "02851f97f2a081c0",
+        "mini": "fe9ef867e0ef6c12",
+        "small": "e7c7946bff2c1cd0",
+        "medium": "2d06f6574cabdee3",
+        "full": "1a8f3d92db82c7bc",
+    },
+    "retrieval-lengths": {
+        "smoke": "cffa763dd8271e1e",
+        "mini": "1411112fbddfe338",
+        "small": "6ba2e7d21f53cdfc",
+        "medium": "6ba2e7d21f53cdfc",
+        "full": "161493da1f4afd03",
+    },
+    "retrieval-noise": {
+        "smoke": "deff804ebf72be38",
+        "mini": "3429c4aca9178f6f",
+        "small": "8247a4fe31f051d8",
+        "medium": "9576c29c9782f839",
+        "full": "8dcbefb83a4ab35c",
+    },
+    "rules-main": {
+        "smoke": "25d682dafe6b7103",
+        "mini": "467d9421aa04ade9",
+        "small": "086b2e61158938ee",
+        "medium": "086b2e61158938ee",
+        "full": "086b2e61158938ee",
+    },
+    "ctl-table1": {
+        "smoke": "42650aaf88b39fa3",
+        "mini": "d5b229a74291cebf",
+        "small": "d5b229a74291cebf",
+        "medium": "74a1f7ebc3282eed",
+        "full": "5cec8a81da4624b6",
+    },
+    "ctl-grid": {
+        "smoke": "aa9f7f9728829ec5",
+        "mini": "f94eb73992e09311",
+        "medium": "43179d055bb02048",
+        "full": "98745e951e18e65c",
+    },
+    "ctl-lengths": {"smoke": "5d504ec98e327710", "mini": "4593bbac1a6d8618", "full": "aa4852124c0f493f"},
+    "gcog-distractors": {
+        "smoke": "48c68d2d07e0289d",
+        "mini": "3472e3a029678784",
+        "small": "daf750432ded8317",
+        "medium": "2951a4d9a8679c26",
+        "full": "6c5f3268eff5cec9",
+    },
+    "gcog-systematicity": {
+        "smoke": "6d9c231318aa8295",
+        "mini": "862f2d505a2551d3",
+        "small": "6c541cb4091ebd4b",
+        "medium": "2217a15fa794ae7c",
+        "full": "83e402792b2e6af6",
+    },
+    "gcog-productivity": {
+        "smoke": "f5331955d5170c5b",
+        "mini": "b570b38bddf616f1",
+        "small": "396d07b4737e6e8f",
+        "medium": "e992ec0bc5538769",
+        "full": "a81f4c0f5b451b99",
+    },
+    "gcog-layers": {
+        "smoke": "136ca5f1feb91c54",
+        "mini": "4edf0da8ab9242de",
+        "medium": "ddf8fb168d9b7bdd",
+        "full": "e87c9a5454fec0e4",
+    },
+    "gcog-pool": {
+        "smoke": "7c7f328c2e37e36c",
+        "mini": "d82b89c98e050c5a",
+        "medium": "894e9f51a21038a4",
+        "full": "31fdd02cac0c53b7",
+    },
+    "gcog-rsa": {
+        "smoke": "48c68d2d07e0289d",
+        "mini": "3472e3a029678784",
+        "small": "daf750432ded8317",
+        "medium": "2951a4d9a8679c26",
+        "full": "6c5f3268eff5cec9",
+    },
+    "exam-zoo": {"smoke": "e0de83ddcc66bd50", "mini": "73a08f231d1fa8ff", "full": "e58be136497e29fc"},
+    "rules-confounds": {"smoke": "090fb8917dc20d87", "mini": "649a9161b3be0abe", "full": "04ebf9366d4d4489"},
+}
+
+
+OWN = {
+    "specialization": ("rules/mlp", "rules/mha", "rules/rnn"),
+    "representation": ("ctl/A", "ctl/R"),
+    "similarity": ("gcog/distractor",),
+}
+"""The tasks of the studies on which an analysis draws data of its own."""
+# The same trials as they were called before schema 5, when the evaluation was in a trial's identity.
+FIRST_WITH_EVALUATION = {
     "quickstart": {"smoke": "0e202c9f561ad416", "mini": "f27ee3db4f3282f7"},
     "retrieval-table2": {
         "smoke": "4739581b784ece7d",
@@ -188,11 +287,23 @@ def test_every_study_is_counted_here() -> None:
 
 
 @pytest.mark.parametrize(("name", "scale"), EVERY)
-def test_every_scale_has_the_cells_it_should(name: str, scale: str) -> None:
+def test_every_scale_has_the_trials_it_should(name: str, scale: str) -> None:
     entries = study(name).entries(scale)
     assert len(entries) == COUNTS[name][scale]
-    assert len({e.cell.id for e in entries}) == len(entries)
-    assert entries[0].cell.id == FIRST[name][scale]
+    assert len({e.trial.id for e in entries}) == len(entries)
+    assert entries[0].trial.id == FIRST[name][scale]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_changed_only_by_the_removal_of_the_evaluation(name: str) -> None:
+    for scale, old_id in FIRST_WITH_EVALUATION[name].items():
+        trial = study(name).entries(scale)[0].trial
+        identity = json.loads(trial.identity)
+        assert trial.id == digest(identity) == FIRST[name][scale]
+        # Then the evaluation's option `splits` was called `conditions`.
+        evaluation = trial.evaluation.identity()
+        old = {"conditions" if option == "splits" else option: value for option, value in evaluation.items()}
+        assert digest({**identity, "evaluation": old}) == old_id
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -206,29 +317,29 @@ def test_a_study_is_called_as_it_is_registered_and_its_scales_are_in_order(name:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tasks_conditions_and_analyses_exist_and_fit(name: str) -> None:
+def test_tasks_splits_and_analyses_exist_and_fit(name: str) -> None:
     for scale in study(name).scales:
         for entry in study(name).entries(scale, seeds=[0]):
-            evaluation = entry.cell.evaluation
-            assert entry.cell.task.name in TASKS
-            assert set(evaluation.conditions) <= set(entry.cell.task.conditions)
+            evaluation = entry.trial.evaluation
+            assert entry.trial.task.name in TASKS
+            assert set(evaluation.splits) <= set(entry.trial.task.splits)
             for analysis in evaluation.analyses:
-                assert entry.cell.task.name in (ANALYSES[analysis].tasks if analysis in ANALYSES else OWN[analysis])
+                assert entry.trial.task.name in (ANALYSES[analysis].tasks if analysis in ANALYSES else OWN[analysis])
 
 
 def test_the_full_ctl_studies_are_the_paper_s() -> None:
     table1, grid = study("ctl-table1").entries("full"), study("ctl-grid").entries("full")
     for entry in [*table1, *grid]:
-        cell, model = entry.cell, str(entry.levels["model"])
-        assert cell.model == options(model)
-        assert (cell.task.symbols, cell.task.functions, cell.task.train_size) == (8, 32, 300_000)
-        assert cell.recipe.steps == (300_000 if model == "ctl-transformer" else 80_000)
-        assert (cell.recipe.warmup, cell.recipe.batches) == (500, "lengths")
-        assert cell.recipe.clip == (1 if model == "ctl-ndr" else 5)
+        trial, model = entry.trial, str(entry.levels["model"])
+        assert trial.model == options(model)
+        assert (trial.task.symbols, trial.task.functions, trial.task.train_size) == (8, 32, 300_000)
+        assert trial.recipe.steps == (300_000 if model == "ctl-transformer" else 80_000)
+        assert (trial.recipe.warmup, trial.recipe.batches) == (500, "lengths")
+        assert trial.recipe.clip == (1 if model == "ctl-ndr" else 5)
     assert {(e.levels["bridge"], e.levels["shared"]) for e in grid} == {
         (o, k) for o in (4, 8, 12, 16) for k in (2, 3, 4, 5, 6)
     }
-    assert {e.cell.recipe.batch for e in grid if e.levels["model"] == "ctl-bilstm"} == {128}
+    assert {e.trial.recipe.batch for e in grid if e.levels["model"] == "ctl-bilstm"} == {128}
     for name in ("ctl-table1", "ctl-grid", "ctl-lengths"):
         assert set(study(name).deviations("full")) == set(study(name).notes)
 
@@ -238,16 +349,16 @@ def test_the_full_rules_study_is_the_paper_s() -> None:
     full = found.entries("full")
     assert set(found.deviations("full")) == set(found.notes)
     for entry in full:
-        architecture, cell = str(entry.levels["architecture"]), entry.cell
-        assert cell.recipe == recipe(f"rules-{architecture}-paper")
-        assert (cell.task.preset, cell.data_seed) == ("clean", cell.seed)
-        assert (cell.model.gating, cell.model.width) == (entry.levels["gating"], entry.levels["width"])
-    at_mini = {(e.levels["task_seed"], e.cell.seed) for e in found.entries("mini")}
+        architecture, trial = str(entry.levels["architecture"]), entry.trial
+        assert trial.recipe == recipe(f"rules-{architecture}-paper")
+        assert (trial.task.preset, trial.data_seed) == ("clean", trial.seed)
+        assert (trial.model.gating, trial.model.width) == (entry.levels["gating"], entry.levels["width"])
+    at_mini = {(e.levels["task_seed"], e.trial.seed) for e in found.entries("mini")}
     assert at_mini == {(number, number) for number in range(5)}, "every task is learned by one seed of its own"
 
 
 def test_claims_and_studies_name_each_other() -> None:
-    from unseen.studies.claims import CLAIMS
+    from unseen.claims import CLAIMS
 
     tested_by = {entry.name: CLAIMS.load(entry.name).study for entry in CLAIMS}
     named_by = {claim: name for name in NAMES for claim in study(name).claims}
@@ -260,45 +371,45 @@ def test_the_retrieval_studies_follow_the_paper(name: str) -> None:
     found = study(name)
     for scale in found.scales:
         for entry in found.entries(scale):
-            assert entry.cell.task.preset == "released"
-            assert entry.cell.data_seed == 0  # one data set, as published
-            assert set(entry.cell.evaluation.conditions) == {"iid", "ood/single"}
+            assert entry.trial.task.preset == "released"
+            assert entry.trial.data_seed == 0  # one data set, as published
+            assert set(entry.trial.evaluation.splits) == {"iid", "ood/single"}
     published = recipe("retrieval-paper")
     full = found.entries("full")
-    assert all(entry.cell.recipe == published for entry in full)
-    assert all(entry.cell.evaluation.examples == 10_000 for entry in full)
+    assert all(entry.trial.recipe == published for entry in full)
+    assert all(entry.trial.evaluation.examples == 10_000 for entry in full)
     assert set(found.deviations("full")) == set(found.notes)
 
 
 def test_table2_is_the_ablations_of_the_paper() -> None:
     entries = study("retrieval-table2").entries("full", seeds=[0])
-    switches = {e.levels["variant"]: (e.cell.model.positions, e.cell.model.self_attention) for e in entries}
+    switches = {e.levels["variant"]: (e.trial.model.positions, e.trial.model.self_attention) for e in entries}
     assert switches == {
         "T−Pos−Att": ("none", False),
         "T+Pos−Att": ("sinusoidal", False),
         "T−Pos+Att": ("none", True),
         "T+Pos+Att": ("sinusoidal", True),
     }
-    assert {e.cell.model.embed_dropout for e in entries} == {"with_pos"}
-    assert {e.cell.task.length for e in entries} == {10}
-    assert {e.cell.task.length for e in study("retrieval-table2").entries("mini")} == {5}
+    assert {e.trial.model.embed_dropout for e in entries} == {"with_pos"}
+    assert {e.trial.task.length for e in entries} == {10}
+    assert {e.trial.task.length for e in study("retrieval-table2").entries("mini")} == {5}
 
 
-def test_studies_share_the_cells_that_are_the_same() -> None:
+def test_studies_share_the_trials_that_are_the_same() -> None:
     at_ten = {
-        e.cell.id
+        e.trial.id
         for e in study("retrieval-lengths").entries("full")
         if e.levels["length"] == 10 and str(e.levels["variant"]).startswith("T")
     }
-    assert at_ten == {e.cell.id for e in study("retrieval-table2").entries("full")}
+    assert at_ten == {e.trial.id for e in study("retrieval-table2").entries("full")}
 
 
 def test_noise_crosses_positions_dropout_and_attention() -> None:
     entries = study("retrieval-noise").entries("mini", seeds=[0])
     t1 = {
-        (e.cell.model.positions, e.cell.model.embed_dropout, e.cell.model.self_attention)
+        (e.trial.model.positions, e.trial.model.embed_dropout, e.trial.model.self_attention)
         for e in entries
-        if e.cell.task.name == "retrieval/T1"
+        if e.trial.task.name == "retrieval/T1"
     }
     assert t1 == {(p, d, a) for p in ("none", "sinusoidal") for d in ("never", "always") for a in (True, False)}
 
@@ -309,7 +420,7 @@ def test_the_quickstart_is_what_the_demo_trained_so_far() -> None:
         for attention in (True, False):
             model = options("retrieval-transformer", positions=positions, self_attention=attention)
             by_hand |= {
-                Cell(
+                Trial(
                     task("retrieval/T6", length=5),
                     model,
                     recipe("quick", steps=2_000, validate_every=100),
@@ -319,7 +430,7 @@ def test_the_quickstart_is_what_the_demo_trained_so_far() -> None:
                 ).id
                 for seed in range(5)
             }
-    assert by_hand == {e.cell.id for e in study("quickstart").entries("mini")}
+    assert by_hand == {e.trial.id for e in study("quickstart").entries("mini")}
 
 
 def test_mini_says_what_it_leaves_out() -> None:

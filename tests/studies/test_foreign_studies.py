@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 import torch
-from small import tables
 from torch import Tensor, nn
 
 import unseen
+from support.small import tables
 from unseen.errors import UsageError
 from unseen.models.foreign import ForeignModel
+from unseen.store.load_model import load_trained
+from unseen.store.store import Store
 from unseen.studies.grid import Grid
-from unseen.studies.store import Store
 from unseen.studies.study import Study, study
-from unseen.studies.trained import trained
 
 SMALL = {
     "task": {"name": "retrieval/T1", "length": 3, "train_size": 300, "evaluation_size": 200},
@@ -80,12 +80,12 @@ def test_two_workers_import_a_class_by_its_name(module: str, tmp_path: Path) -> 
     assert tables(run(str(yaml), tmp_path / "inline", executor="inline", stack=1)) == tables(out)
     with Store.read(out) as store:
         assert store.spans().worker.nunique() == 2
-        assert set(store.cells().status) == {"finished"}
-        cell = store.entries().cell.iloc[0]
-    found = trained(out, cell)
-    accuracy = unseen.evaluate(found.module, found.task, examples=100, conditions=["iid"])
+        assert set(store.trials().status) == {"finished"}
+        trial = store.entries().trial.iloc[0]
+    found = load_trained(out, trial)
+    accuracy = unseen.evaluate(found.module, found.task, examples=100, splits=["iid"])
     kept = records.query(
-        "cell == @cell and condition == 'iid' and metric == 'accuracy' and factor == '' and selection == 'best'"
+        "trial == @trial and split == 'iid' and metric == 'accuracy' and factor == '' and selection == 'best'"
     )
     assert accuracy.query("metric == 'accuracy' and factor == ''").value.item() == kept.value.item()
     page = tmp_path / "page.html"
@@ -121,7 +121,7 @@ def test_a_class_that_only_this_process_has_works_inline(module: str, tmp_path: 
         return Scaled
 
     what = made({"plain": {"name": Inside}, "once": {"name": scaled(1.0)}, "twice": {"name": scaled(2.0)}}, 1)
-    models = [entry.cell.model for entry in what.entries("smoke")]
+    models = [entry.trial.model for entry in what.entries("smoke")]
     assert len({model.source for model in models if isinstance(model, ForeignModel)}) == 3
     for executor in ("local", "ray"):
         with pytest.raises(UsageError, match=r"worker processes can't import .*Inside.*or use the executor inline"):
@@ -141,14 +141,14 @@ def test_a_model_that_does_not_fit_fails_at_once_and_the_others_end(module: str,
     with Store.read(out) as store:
         assert store.entries().status.tolist() == ["failed"] * 2 + ["finished"] * 2
         assert all(
-            "Wrong on retrieval/T1, condition train: the model's prediction has shape (4, 2); expected one "
+            "Wrong on retrieval/T1, split train: the model's prediction has shape (4, 2); expected one "
             "tensor of logits, float32 (4, 1)" in cause
             for cause in store.failures().cause
         )
 
 
-def test_our_own_models_are_tried_on_every_condition_too(tmp_path: Path) -> None:
-    """Learned positions know as many places as there are in training: no cell is trained only to fail at its end."""
+def test_our_own_models_are_tried_on_every_split_too(tmp_path: Path) -> None:
+    """Learned positions know as many places as there are in training: no trial is trained only to fail at its end."""
     base = {**SMALL, "task": {"name": "rules/rnn", "rules": 2, "dimension": 4}}
     short, enough = (
         {"name": "transformer", "width": 8, "layers": 1, "positions": "learned", **more}
@@ -157,9 +157,9 @@ def test_our_own_models_are_tried_on_every_condition_too(tmp_path: Path) -> None
     out = run(made({"short": short, "enough": enough}, 1, **base), tmp_path / "r", executor="inline")
     with Store.read(out) as store:
         assert store.entries().status.tolist() == ["failed", "finished"]
-        assert "condition ood/length" in store.failures().cause.item()
+        assert "split ood/length" in store.failures().cause.item()
         assert "positions 'learned' know 10 places" in store.failures().cause.item()
-        assert set(store.curves().cell) == {store.entries().cell.iloc[1]}
+        assert set(store.curves().trial) == {store.entries().trial.iloc[1]}
 
 
 def test_an_analysis_without_its_trace_is_left_out_of_a_study_with_a_note(module: str, tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_an_analysis_without_its_trace_is_left_out_of_a_study_with_a_note(module
     )
     out = run(what, tmp_path / "r", executor="inline")
     with Store.read(out) as store:
-        assert store.cells().note.item() == "R1 left out: the model keeps no decoder.attention"
+        assert store.trials().note.item() == "R1 left out: the model captures no decoder.attention"
 
 
 def test_wrong_models_of_a_study_are_answered_with_their_place(module: str, tmp_path: Path) -> None:

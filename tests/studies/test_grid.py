@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unseen.errors import UsageError
-from unseen.studies.grid import Entry, Grid
+from unseen.studies.grid import Grid
+from unseen.studies.trial import Entry
 
 BASE = {"task": {"name": "retrieval/T6"}, "model": {"name": "retrieval-transformer"}}
 # Axes that touch different options, with levels to draw from; the last touches two parts at once.
@@ -28,7 +29,7 @@ OPTIONS: dict[str, dict[Any, dict[str, dict[str, Any]]]] = {
 
 
 def value(entry: Entry, part: str, option: str) -> object:
-    return getattr(getattr(entry.cell, part), option)
+    return getattr(getattr(entry.trial, part), option)
 
 
 @st.composite
@@ -71,7 +72,7 @@ def test_a_grid_is_the_product_of_its_axes_minus_what_is_left_out(grid: Grid) ->
     whole = Grid(grid.axes, BASE, grid.seeds, grid.data_seed).entries()
     assert len(whole) == math.prod(map(len, grid.axes.values())) * len(grid.seeds)
     assert [e.levels for e in entries] == [e.levels for e in whole if not excluded(grid, e.levels)]
-    assert len({e.cell.id for e in whole}) == len(whole)
+    assert len({e.trial.id for e in whole}) == len(whole)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -79,7 +80,7 @@ def test_a_grid_is_the_product_of_its_axes_minus_what_is_left_out(grid: Grid) ->
 def test_the_settings_of_an_entry_are_what_its_levels_say(grid: Grid) -> None:
     for entry in grid.entries():
         assert list(entry.levels) == list(grid.axes)
-        assert entry.cell.data_seed == (entry.cell.seed if grid.data_seed is None else grid.data_seed)
+        assert entry.trial.data_seed == (entry.trial.seed if grid.data_seed is None else grid.data_seed)
         for axis, level in entry.levels.items():
             for part, options in OPTIONS[axis][level].items():
                 for option, wanted in options.items():
@@ -96,7 +97,7 @@ def test_the_order_of_axes_levels_and_seeds_changes_no_id(grid: Grid, random: An
         axis: {level: grid.axes[axis][level] for level in shuffled(grid.axes[axis])} for axis in shuffled(grid.axes)
     }
     other = Grid(axes, BASE, shuffled(grid.seeds), grid.data_seed, without=shuffled(grid.without))
-    assert {e.cell.id: e.levels for e in grid.entries()} == {e.cell.id: e.levels for e in other.entries()}
+    assert {e.trial.id: e.levels for e in grid.entries()} == {e.trial.id: e.levels for e in other.entries()}
 
 
 def test_later_axes_win_over_earlier_ones_and_over_the_base() -> None:
@@ -105,7 +106,7 @@ def test_later_axes_win_over_earlier_ones_and_over_the_base() -> None:
         {**BASE, "recipe": {"steps": 3, "batch": 3, "clip": 3.0}},
         [0],
     )
-    recipe = grid.entries()[0].cell.recipe
+    recipe = grid.entries()[0].trial.recipe
     assert (recipe.steps, recipe.batch, recipe.clip) == (2, 1, 3.0)
 
 
@@ -119,7 +120,7 @@ def test_a_level_may_change_task_model_and_recipe_together() -> None:
         },
     }
     grid = Grid({"world": worlds}, {}, [0])
-    found = [(e.cell.task.name, e.cell.model.name, e.cell.recipe.name, e.cell.recipe.steps) for e in grid.entries()]
+    found = [(e.trial.task.name, e.trial.model.name, e.trial.recipe.name, e.trial.recipe.steps) for e in grid.entries()]
     assert found == [
         ("retrieval/T6", "lstm", "quick", 5),
         ("retrieval/T1", "transformer", "retrieval-paper", 1_000_000),
@@ -135,12 +136,12 @@ def test_axes_of_a_group_advance_together_and_cross_the_others() -> None:
 
 def test_equal_parts_are_built_once() -> None:
     entries = Grid({"width": OPTIONS["width"]}, BASE, range(4)).entries()
-    assert len({id(e.cell.task) for e in entries}) == 1
-    assert len({id(e.cell.model) for e in entries}) == 3
+    assert len({id(e.trial.task) for e in entries}) == 1
+    assert len({id(e.trial.model) for e in entries}) == 3
 
 
 def test_a_grid_without_axes_is_its_base() -> None:
-    assert [(e.levels, e.cell.seed) for e in Grid({}, BASE, [3, 1]).entries()] == [({}, 3), ({}, 1)]
+    assert [(e.levels, e.trial.seed) for e in Grid({}, BASE, [3, 1]).entries()] == [({}, 3), ({}, 1)]
 
 
 def test_levels_keep_their_type() -> None:
@@ -200,7 +201,7 @@ def test_a_wrong_grid_is_refused_when_it_is_made(changed: dict[str, Any], messag
         ({"model": {"widht": 5}}, {"model": {"lenght": 5}}, "^base and axis 'a', level 'x': model .*widht.*lenght"),
         (
             {},
-            {"evaluation": {"conditions": ["ood/singel"]}},
+            {"evaluation": {"splits": ["ood/singel"]}},
             "^axis 'a', level 'x': evaluation of .*'ood/singel'. Did you mean 'ood/single'",
         ),
         ({}, {"evaluation": {"analyses": ["R77"]}}, "^axis 'a', level 'x': evaluation .*R77"),
@@ -213,7 +214,7 @@ def test_a_wrong_option_is_answered_with_its_place(base: dict[str, Any], level: 
         grid.entries()
 
 
-def test_a_cell_needs_a_task_and_a_model() -> None:
+def test_a_trial_needs_a_task_and_a_model() -> None:
     for part in BASE:
         rest = {k: v for k, v in BASE.items() if k != part}
         with pytest.raises(UsageError, match=f"no {part} is named"):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+import unseen
 from unseen.errors import UsageError
+from unseen.running import chunk
 from unseen.studies.catalog import STUDIES
 from unseen.studies.study import Grid, Study, study
+from unseen.training.trainer import Trainer
 
 BASE = {
     "task": {"name": "retrieval/T6", "length": 5},
@@ -34,16 +39,16 @@ def grid(
 
 def test_seeds_replace_those_of_the_grids() -> None:
     found = made(grid(width=WIDTHS)).entries("full", seeds=[4, 9, 5])
-    assert [(e.levels["width"], e.cell.seed, e.cell.data_seed) for e in found] == [
+    assert [(e.levels["width"], e.trial.seed, e.trial.data_seed) for e in found] == [
         (w, s, s) for w in (20, 30) for s in (4, 9, 5)
     ]
     fixed = made(grid(width=WIDTHS, data_seed=3)).entries("full", seeds=[4])
-    assert [e.cell.data_seed for e in fixed] == [3, 3]
+    assert [e.trial.data_seed for e in fixed] == [3, 3]
 
 
 def test_equal_entries_of_two_grids_are_merged() -> None:
     found = made(grid(width=WIDTHS), grid(width={30: WIDTHS[30], 40: {"model": {"width": 40}}}, seeds=(1, 2)))
-    places = [(e.levels["width"], e.cell.seed) for e in found.entries("full")]
+    places = [(e.levels["width"], e.trial.seed) for e in found.entries("full")]
     assert places == [(20, 0), (20, 1), (30, 0), (30, 1), (30, 2), (40, 1), (40, 2)]
 
 
@@ -55,7 +60,7 @@ def test_the_same_run_at_two_places_is_refused() -> None:
 
 def test_two_runs_at_the_same_place_are_refused() -> None:
     other = {**BASE, "recipe": {"steps": 7}}
-    with pytest.raises(UsageError, match="two different runs stand at width=20 seed=0; add an axis"):
+    with pytest.raises(UsageError, match="two different runs are at width=20 seed=0; add an axis"):
         made(grid(width=WIDTHS), grid(other, width=WIDTHS)).entries("full")
     # Not the same place: the data seed tells them apart.
     assert len(made(grid(data_seed=0), grid(data_seed=1)).entries("full")) == 4
@@ -104,13 +109,13 @@ def test_the_full_study_with_the_published_recipe_deviates_in_its_notes_only() -
 
 
 def test_levels_seeds_and_options_are_compared_with_the_full_study() -> None:
-    less = {**BASE, "task": {**BASE["task"], "length": 7}, "evaluation": {"conditions": ("iid",)}}
+    less = {**BASE, "task": {**BASE["task"], "length": 7}, "evaluation": {"splits": ("iid",)}}
     found = made(grid(width=WIDTHS, seeds=range(5)), mini=[grid(less, width={20: WIDTHS[20]}, seeds=range(3))])
     assert found.deviations("mini") == [
         "width: 30 left out",
         "3 seeds (full: 5)",
         "task length 7 (full: 5)",
-        "evaluation conditions iid (full: none)",
+        "evaluation splits iid (full: none)",
     ]
     assert found.deviations("full") == []
 
@@ -189,3 +194,55 @@ def test_a_file_is_found_by_its_ending(tmp_path: Path) -> None:
     file = tmp_path / "own.yml"
     file.write_text("study: own\nbase: {task: {name: retrieval/T1}, model: {name: lstm}}\n")
     assert study(str(file)).name == "own"
+
+
+def test_one_trial_with_two_evaluations_is_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries that differ only in their evaluation share a training, and each has the records of its own."""
+    trained: list[int] = []
+    finish = chunk._finish
+
+    def counted(trainer: Trainer, *rest: Any) -> Any:
+        trained.append(len(trainer.job.members))
+        return finish(trainer, *rest)
+
+    monkeypatch.setattr(chunk, "_finish", counted)
+
+    def grids(scale: str) -> list[Grid]:
+        sizes = {"few": {"evaluation": {"examples": 20, "splits": ["iid"]}}, "many": {"evaluation": {"examples": 40}}}
+        base = {
+            "task": {"name": "retrieval/T1", "length": 5, "train_size": 100, "evaluation_size": 60},
+            "model": {"name": "lstm", "width": 4},
+            "recipe": {"steps": 4, "batch": 5, "validation_examples": 20},
+        }
+        return [Grid(axes={"tested": sizes}, base=base, seeds=range(2))]
+
+    study = Study("two", 1, "", {"smoke": None}, grids)
+    records = unseen.run(study, tmp_path / "both", executor="inline", progress="none")
+    assert trained == [2] and records.trial.nunique() == 2
+    assert set(zip(records.tested, records.split, records.n, strict=True)) >= {("few", "iid", 20), ("many", "iid", 40)}
+    assert set(records[records.tested == "few"].split) == {"iid"}
+    for tested in ("few", "many"):
+        other = "many" if tested == "few" else "few"
+        only = [replace(grids("smoke")[0], without=[{"tested": other}])]
+        alone = Study("two", 1, "", {"smoke": None}, {"smoke": only}.__getitem__)
+        one = unseen.run(alone, tmp_path / tested, executor="inline", progress="none")
+        both = records[records.tested == tested].reset_index(drop=True)
+        pd.testing.assert_frame_equal(one, both, check_exact=True)
+
+
+def test_a_trial_that_gets_a_further_evaluation_is_trained_again_to_the_same_bits(tmp_path: Path) -> None:
+    def grids(scale: str) -> list[Grid]:
+        base = {
+            "task": {"name": "retrieval/T1", "length": 5, "train_size": 100, "evaluation_size": 60},
+            "model": {"name": "lstm", "width": 4},
+            "recipe": {"steps": 4, "batch": 5, "validation_examples": 20},
+            "evaluation": {"examples": 20 if scale == "smoke" else 40},
+        }
+        return [Grid(axes={}, base=base, seeds=range(2))]
+
+    study = Study("two", 1, "", {"smoke": None, "mini": None}, grids)
+    first = unseen.run(study, tmp_path / "store", scale="smoke", executor="inline", progress="none")
+    both = unseen.run(study, tmp_path / "store", scale="mini", executor="inline", progress="none")
+    assert both.trial.nunique() == 2 and set(both.n[both.factor == ""]) == {20, 40}
+    again = both[both.scale == "smoke"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(again, first, check_exact=True)

@@ -79,8 +79,8 @@ def load(folder: Path, text: str, name: str = "my.yaml") -> Study:
     return study(str(folder / name))
 
 
-def cells(found: Study, scale: str) -> dict[str, dict[str, object]]:
-    return {e.cell.id: dict(e.levels) for e in found.entries(scale)}
+def trials(found: Study, scale: str) -> dict[str, dict[str, object]]:
+    return {e.trial.id: dict(e.levels) for e in found.entries(scale)}
 
 
 def test_yaml_and_python_say_the_same(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_yaml_and_python_say_the_same(tmp_path: Path) -> None:
         assert getattr(one, field) == getattr(other, field)
     assert list(one.scales) == ["smoke", "full"]
     for scale, count in (("full", (2 * 2 * 2 + 2 * 2 * 2 - 2 * 2 - 2) * 3), ("smoke", 2)):
-        assert cells(one, scale) == cells(other, scale)
-        assert len(cells(one, scale)) == count
+        assert trials(one, scale) == trials(other, scale)
+        assert len(trials(one, scale)) == count
         assert [e.levels for e in one.entries(scale)] == [e.levels for e in other.entries(scale)]
 
 
@@ -123,7 +123,7 @@ scales:
 """,
     )
     assert [dict(e.levels) for e in found.entries("full")] == [{"width": 20}, {"width": 30}, {"width": 40, "length": 5}]
-    assert [e.cell.model.heads for e in found.entries("full")] == [1, 1, 2]
+    assert [e.trial.model.heads for e in found.entries("full")] == [1, 1, 2]
     assert [dict(e.levels) for e in found.entries("smoke")] == [dict(e.levels) for e in found.entries("full")]
     assert [dict(e.levels) for e in found.entries("mini")] == [{"width": 20}]
 
@@ -131,7 +131,7 @@ scales:
 def test_without_scales_there_is_the_full_one_and_five_seeds(tmp_path: Path) -> None:
     found = load(tmp_path, "study: plain\nbase: {task: {name: retrieval/T1}, model: {name: lstm}}\n")
     assert found.scales == {"full": None}
-    assert [e.cell.seed for e in found.entries("full")] == [0, 1, 2, 3, 4]
+    assert [e.trial.seed for e in found.entries("full")] == [0, 1, 2, 3, 4]
 
 
 def edited(old: str, new: str) -> str:
@@ -264,10 +264,18 @@ def test_the_studies_of_the_documentation_expand(tmp_path: Path) -> None:
     one, other = load(tmp_path, as_yaml), load(tmp_path, as_python, "my.py")
     assert {scale: len(one.entries(scale)) for scale in one.scales} == {"smoke": 2, "full": 20}
     assert {scale: len(other.entries(scale)) for scale in other.scales} == {"smoke": 3, "full": 15}
-    (complaint,) = re.findall(r"^error: my_study.yaml, line 12: (.*)$", text, re.MULTILINE)
-    wrong = (
-        "study: a\n" + "\n" * 6 + "base: {task: {name: retrieval/T6}, model: {name: retrieval-transformer}}\n"
-        "axes:\n  variant:\n    plain:\n      {model: {positons: none}}\n"
-    )
-    with pytest.raises(UsageError, match=re.escape(f", line 12: {complaint}")):
-        load(tmp_path, wrong).entries("full")
+    # The worked error is that of the study above it, with one option misspelled.
+    (complaint,) = re.findall(r"^error: my_study.yaml(, line \d+: .*)$", text, re.MULTILINE)
+    assert as_yaml.count("positions: none") == 1
+    with pytest.raises(UsageError, match=re.escape(complaint)):
+        load(tmp_path, as_yaml.replace("positions: none", "positons: none")).entries("full")
+
+
+@pytest.mark.parametrize("name", ["study.yaml", "order, noise.yaml"])
+def test_an_error_names_its_line_once_whatever_the_file_is_called(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_text(edited("  recipe: {steps: 2000,", "  recepi: {steps: 2000,"))
+    with pytest.raises(UsageError) as caught:
+        study(str(file))
+    assert str(caught.value).count(str(file)) == 1
+    assert str(caught.value).startswith(f"{file}, line 11: base: unknown part 'recepi'")

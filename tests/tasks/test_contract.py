@@ -10,15 +10,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import standins
 
+from support import standins
 from unseen.config import digest
 from unseen.errors import UsageError
 from unseen.tasks import TASKS
 from unseen.tasks.base import Examples, Task
-from unseen.tasks.verify import fingerprint, misfits
+from unseen.tasks.verify import find_spec_violations, fingerprint
 from unseen.tasks.verify.baselines import BASELINES
-from unseen.tasks.verify.purity import impurities
+from unseen.tasks.verify.determinism import find_batch_dependence
 
 N = 300
 
@@ -43,9 +43,9 @@ def task(request: pytest.FixtureRequest) -> Task:
     return TASKS.load(name).parse({"name": name, **({"preset": preset} if preset else {})})
 
 
-def some(task: Task, condition: str) -> Examples:
-    size = task.size(condition)
-    return task.sample(condition, N if size is None else min(N, size))
+def some(task: Task, split: str) -> Examples:
+    size = task.size(split)
+    return task.sample(split, N if size is None else min(N, size))
 
 
 def test_options_survive_json_and_give_the_same_id(task: Task) -> None:
@@ -63,46 +63,46 @@ def test_unknown_option_is_answered_with_the_nearest(task: Task) -> None:
         type(task).parse({**task.options(), f"{option}x": 1})
 
 
-def test_conditions_have_train_and_the_one_for_validation(task: Task) -> None:
-    assert "train" in task.conditions
-    assert task.validation in task.conditions
-    for name, condition in task.conditions.items():
-        assert condition.name == name
-        assert condition.summary
+def test_splits_have_train_and_the_one_for_validation(task: Task) -> None:
+    assert "train" in task.splits
+    assert task.validation in task.splits
+    for name, split in task.splits.items():
+        assert split.name == name
+        assert split.summary
     assert task.family and "/" in task.name
 
 
 def test_examples_have_the_form_of_the_spec(task: Task) -> None:
-    for condition in task.conditions:
-        assert misfits(task.spec, some(task, condition)) == []
-        empty = task.sample(condition, 0)
-        assert len(empty) == 0 and misfits(task.spec, empty) == []
+    for split in task.splits:
+        assert find_spec_violations(task.spec, some(task, split)) == []
+        empty = task.sample(split, 0)
+        assert len(empty) == 0 and find_spec_violations(task.spec, empty) == []
 
 
 def test_factors_lie_along_the_examples_and_name_what_is_unseen(task: Task) -> None:
-    for name, condition in task.conditions.items():
+    for name, split in task.splits.items():
         examples = some(task, name)
         assert all(len(values) == len(examples) for values in examples.factors.values())
-        assert set(condition.unseen) <= set(examples.factors)
+        assert set(split.unseen) <= set(examples.factors)
 
 
 def test_examples_depend_on_nothing_but_their_name(task: Task) -> None:
-    for condition in task.conditions:
-        assert impurities(task, condition) == []
+    for split in task.splits:
+        assert find_batch_dependence(task, split) == []
 
 
-def test_data_seeds_and_conditions_have_streams_of_their_own(task: Task) -> None:
+def test_data_seeds_and_splits_have_streams_of_their_own(task: Task) -> None:
     prints = [
-        fingerprint(task.sample(condition, 16, data_seed=seed))
-        for condition in task.conditions
+        fingerprint(task.sample(split, 16, data_seed=seed))
+        for split in task.splits
         for seed in (0, 1, "validation", "test")
     ]
     assert len(set(prints)) == len(prints)
 
 
 def test_solver_agrees_and_needs_the_inputs_alone(task: Task) -> None:
-    for condition in task.conditions:
-        examples = some(task, condition)
+    for split in task.splits:
+        examples = some(task, split)
         solved = task.solve(Examples(examples.inputs, np.zeros_like(examples.targets), {}))
         if task.spec.target.kind == "real":
             np.testing.assert_allclose(solved, examples.targets, rtol=1e-5, atol=1e-5)
@@ -110,33 +110,37 @@ def test_solver_agrees_and_needs_the_inputs_alone(task: Task) -> None:
             np.testing.assert_array_equal(solved, examples.targets)
 
 
-def test_every_condition_has_examples_a_person_can_read(task: Task) -> None:
-    for condition in task.conditions:
-        examples = task.sample(condition, 3)
+def test_every_split_has_examples_a_person_can_read(task: Task) -> None:
+    for split in task.splits:
+        examples = task.sample(split, 3)
         assert all(task.describe(examples, index).strip() for index in range(3))
 
 
-def test_picture_is_well_formed_or_refused(task: Task) -> None:
-    try:
-        picture = task.picture(task.sample("train", 1), 0)
-    except UsageError:
-        return
+@pytest.mark.parametrize("task", NAMES, indirect=True)
+def test_registered_tasks_have_well_formed_pictures(task: Task) -> None:
+    picture = task.picture(task.sample("train", 1), 0)
     assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"
 
 
+def test_task_without_a_picture_refuses_to_draw() -> None:
+    task = STANDINS["standin/clean"]
+    with pytest.raises(UsageError, match="standin/clean has no picture; use --format text or json"):
+        task.picture(task.sample("train", 1), 0)
+
+
 def test_size_is_respected(task: Task) -> None:
-    for condition in task.conditions:
-        size = task.size(condition)
+    for split in task.splits:
+        size = task.size(split)
         if size is None:
-            assert len(task.sample(condition, 2, start=10**6)) == 2
+            assert len(task.sample(split, 2, start=10**6)) == 2
             continue
-        assert len(task.sample(condition, 2, start=size - 2)) == 2
+        assert len(task.sample(split, 2, start=size - 2)) == 2
         with pytest.raises(UsageError, match=f"has {size} examples"):
-            task.sample(condition, 2, start=size - 1)
+            task.sample(split, 2, start=size - 1)
 
 
 def test_wrong_use_is_refused_with_advice(task: Task) -> None:
-    for use in ({"condition": "trian", "n": 1}, {"condition": "Train", "n": 1}):
+    for use in ({"split": "trian", "n": 1}, {"split": "Train", "n": 1}):
         with pytest.raises(UsageError, match="Did you mean 'train'"):
             task.sample(**use)
     with pytest.raises(UsageError, match="Did you mean 'train'"):
@@ -149,10 +153,10 @@ def test_wrong_use_is_refused_with_advice(task: Task) -> None:
             task.sample("train", **wrong)
 
 
-def test_shortcuts_artefacts_and_ceilings_work_on_every_condition(task: Task) -> None:
-    for condition in task.conditions:
-        examples = some(task, condition)
-        shortcuts, artefacts = task.shortcuts(condition), task.artefacts(condition)
+def test_shortcuts_artefacts_and_ceilings_work_on_every_split(task: Task) -> None:
+    for split in task.splits:
+        examples = some(task, split)
+        shortcuts, artefacts = task.shortcuts(split), task.artefacts(split)
         for shortcut in shortcuts:
             assert np.asarray(shortcut.answer(examples)).size == examples.targets.size
         for artefact in artefacts:
@@ -160,7 +164,7 @@ def test_shortcuts_artefacts_and_ceilings_work_on_every_condition(task: Task) ->
         for named in (shortcuts, artefacts):
             names = [item.name for item in named]
             assert len(set(names)) == len(names)
-        assert set(task.ceilings(condition)) <= set(BASELINES)
+        assert set(task.ceilings(split)) <= set(BASELINES)
 
 
 def test_tasks_never_import_torch() -> None:

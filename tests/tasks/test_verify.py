@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import standins
 
+from support import standins
 from unseen.errors import UsageError
 from unseen.tasks.base import Examples, Task
 from unseen.tasks.verify import Check, Report, verify
@@ -14,20 +14,20 @@ EVERYWHERE = {"train", "iid", "ood/query", "ood/longer"}
 
 
 def failures(report: Report) -> dict[str, set[str]]:
-    """The failed checks by name, with the conditions they failed on."""
+    """The failed checks by name, with the splits they failed on."""
     found: dict[str, set[str]] = {}
     for check in report:
         if check.status == "FAIL":
-            found.setdefault(check.name, set()).add(check.condition)
+            found.setdefault(check.name, set()).add(check.split)
     return found
 
 
-def row(report: Report, name: str, condition: str = "train") -> Check:
-    (found,) = [check for check in report if (check.name, check.condition) == (name, condition)]
+def row(report: Report, name: str, split: str = "train") -> Check:
+    (found,) = [check for check in report if (check.name, check.split) == (name, split)]
     return found
 
 
-def test_clean_task_passes_every_check_on_every_condition() -> None:
+def test_clean_task_passes_every_check_on_every_split() -> None:
     seen: list[Check] = []
     report = verify(standins.Clean(), 20_000, on_check=seen.append)
     assert failures(report) == {} and report.passed
@@ -35,7 +35,7 @@ def test_clean_task_passes_every_check_on_every_condition() -> None:
     alone = {
         "spec",
         "solver",
-        "purity",
+        "determinism",
         "streams",
         "duplicates",
         "labels",
@@ -45,9 +45,9 @@ def test_clean_task_passes_every_check_on_every_condition() -> None:
         "single-feature",
         "bag-of-tokens",
     }
-    for condition in EVERYWHERE:
-        names = [check.name for check in report if check.condition == condition]
-        assert set(names) == (alone if condition == "train" else alone | {"unseen", "overlap"})
+    for split in EVERYWHERE:
+        names = [check.name for check in report if check.split == split]
+        assert set(names) == (alone if split == "train" else alone | {"unseen", "overlap"})
         assert len(names) == len(set(names))
     assert row(report, "unseen", "ood/query").status == "ok"
     assert row(report, "unseen", "ood/longer").status == "shown"
@@ -56,7 +56,7 @@ def test_clean_task_passes_every_check_on_every_condition() -> None:
 
 PLANTED: list[tuple[Task, int, dict[str, set[str]]]] = [
     (standins.WrongLabel(), 2_000, {"solver": EVERYWHERE}),
-    (standins.BatchDependent(), 2_000, {"purity": EVERYWHERE}),
+    (standins.BatchDependent(), 2_000, {"determinism": EVERYWHERE}),
     (standins.ProcessDependent(), 2_000, {"process": EVERYWHERE}),
     (standins.SameForAllSeeds(), 2_000, {"streams": EVERYWHERE}),
     (standins.ShiftedSeeds(), 2_000, {"streams": EVERYWHERE}),
@@ -82,7 +82,7 @@ def test_planted_fault_fails_its_check_and_no_other(task: Task, n: int, expected
 
 def test_state_between_calls_is_found_in_this_and_in_another_process() -> None:
     # Such a task has no fixed data, so chance may fail a statistical check; these two must fail.
-    assert failures(verify(standins.Stateful(), 2_000)).keys() >= {"purity", "process"}
+    assert failures(verify(standins.Stateful(), 2_000)).keys() >= {"determinism", "process"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_state_between_calls_is_found_in_this_and_in_another_process() -> None:
 )
 def test_wrong_form_fails_the_spec_check_and_stops_there(fault: str, words: str) -> None:
     report = verify(standins.WrongForm(fault=fault), 200)
-    assert [(check.name, check.condition) for check in report] == [("spec", c) for c in standins.Clean().conditions]
+    assert [(check.name, check.split) for check in report] == [("spec", c) for c in standins.Clean().splits]
     assert failures(report) == {"spec": EVERYWHERE}
     assert words in report[0].detail
 
@@ -147,7 +147,7 @@ def test_declared_ceilings_are_allowed_for_the_stronger_baselines_too() -> None:
 
 def test_ceiling_of_an_unknown_baseline_fails() -> None:
     class Mistyped(standins.Clean):
-        def ceilings(self, condition: str) -> dict[str, float]:
+        def ceilings(self, split: str) -> dict[str, float]:
             return {"single_feature": 0.6}
 
     report = verify(Mistyped(), 200)
@@ -222,8 +222,8 @@ def test_class_that_cannot_be_imported_is_not_tried_in_another_process() -> None
 def test_missing_train_and_tiny_n() -> None:
     class Trainless(standins.Clean):
         @property
-        def conditions(self):  # type: ignore[no-untyped-def]
-            return {name: c for name, c in super().conditions.items() if name != "train"}
+        def splits(self):  # type: ignore[no-untyped-def]
+            return {name: c for name, c in super().splits.items() if name != "train"}
 
     assert failures(verify(Trainless(), 200)) == {"sample": {"train"}}
     with pytest.raises(UsageError, match="at least 100"):

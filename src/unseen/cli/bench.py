@@ -1,190 +1,238 @@
-"""`unseen bench`: how fast it is here, how near to what the machine can do, and against an earlier run."""
+"""`unseen bench`: how fast models train on this machine, in a plain PyTorch loop and in stacks."""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
-from functools import partial
+import json
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unseen.cli.output import check_folder
+from unseen.cli.output import align_columns, check_folder, write_output
+from unseen.cli.plan import format_flops
+from unseen.cli.settings import HELP, parse_settings
 from unseen.errors import UsageError
 
 if TYPE_CHECKING:
-    from unseen.benchmarks.against import Comparison
-    from unseen.benchmarks.kept import Kept
-    from unseen.benchmarks.rows import Asked, Row
-    from unseen.benchmarks.targets import Verdict
+    from unseen.config import Config
+    from unseen.studies.trial import Trial
 
-_SHOWN = 20
-"""Changes that are listed; of more, only how many there are is said."""
-INTERRUPTED = 130
+ROUNDS = 5
+"""All contenders take turns this many times, so that a busy moment of the machine slows all of them alike."""
+_FOREVER = 10**9
+"""A number of steps that is never reached: no run ends or is validated while it is timed."""
+_LOOP_EXAMPLES = 4096
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Which benchmarks (default: all).")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the figures to a file.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page about them.")] = None,
-    against: Annotated[Path | None, typer.Option(help="Compare with the figures that an earlier --json wrote.")] = None,
-    only: Annotated[str, typer.Option(metavar="TEXT", help="Only cases that have this in their name.")] = "",
-    study: Annotated[str, typer.Option(metavar="NAME@SCALE", help="The study that `estimate` runs.")] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="Few rounds of the smallest cases: does it run?")] = False,
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL", help="Models, or classes of yours: module:Class (default: lstm, gru, transformer)."
+        ),
+    ] = None,
+    task: Annotated[str, typer.Option(help="The task to train on.")] = "retrieval/T6",
+    batch: Annotated[int | None, typer.Option(min=1, help="Examples per batch (default: the recipe's).")] = None,
+    stack: Annotated[str, typer.Option(help="Numbers of seeds trained as one stack.")] = "1,4,16",
+    seconds: Annotated[float, typer.Option(min=0, help="Seconds of measurement per model and stack size.")] = 2.0,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write the figures to this file.")] = None,
+    set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
 ) -> None:
-    """Measure: contenders take turns, one thread each; medians and the middle half of all rounds are shown.
+    """Compare the training speed of models on this machine, with and without stacking seeds.
 
-    Without names all benchmarks are run; that takes about an hour, and the machine should have nothing else to do.
-    Ctrl-C ends it and keeps what was measured.
+    Prints milliseconds per training step and seed: in a plain PyTorch loop, and in stacks of several seeds. The
+    measurements are single-threaded and interleaved, and the medians are reported.
 
     Examples:
 
-    unseen bench machine steps --only retrieval
+    unseen bench lstm transformer
 
-    unseen bench --json mine.json --html mine.html
+    unseen bench ctl-ndr mine:Model --task ctl/A --batch 128 --stack 1,8
 
-    unseen bench steps --against mine.json
-
-    unseen bench estimate --study quickstart@mini
+    unseen bench gcog-rnn --task gcog/distractor --set width=64 --json speed.json
     """
-    from unseen.engine.threads import ONE_THREAD
+    sizes = _parse_sizes(stack)
+    check_folder(json_file)
+    names = models or ["lstm", "gru", "transformer"]
+    from unseen.models.foreign import load_class, options_class
+    from unseen.tasks import TASKS
+    from unseen.training.recipe import Recipe
 
-    os.environ.update(ONE_THREAD)  # before NumPy is there: on the one core of a measurement its threads would queue
+    components: dict[str, type[Config]] = {
+        "task": TASKS.load(task),
+        "model": options_class(load_class(names[0])),
+        "recipe": Recipe,
+    }
+    settings = parse_settings(set or [], components)
+    if batch is not None:
+        settings["recipe"]["batch"] = batch
+    trials = {name: _make_trial(name, task, settings) for name in names}
+    rows = _measure(trials, sizes, seconds)
 
-    from unseen.benchmarks import BENCHMARKS
-    from unseen.benchmarks.against import compare
-    from unseen.benchmarks.kept import Kept
-    from unseen.benchmarks.rows import Asked
-    from unseen.benchmarks.targets import judged
-
-    chosen = [BENCHMARKS.entry(name).name for name in names] if names else [entry.name for entry in BENCHMARKS]
-    for file in (json_file, html_file):
-        check_folder(file)
-    before = Kept.read(against) if against else None
-    asked = Asked(quick, only, study)
-    kept = _new(chosen, asked)
-    try:
-        _run(kept, chosen, asked)
-    finally:
-        compared = compare(kept.figures, before.figures) if before else None
-        _write(kept, before, json_file, html_file)
-    if not any(kept.figures.values()):
-        raise UsageError(f"no case of {', '.join(chosen)} has '{only}' in its name")
-    if compared is not None:
-        _tell_changes(compared, str(against))
-    _tell_targets(judged(kept.figures))
-    if kept.interrupted:
-        typer.echo(f"interrupted {kept.interrupted}; what was measured before is kept", err=True)
-        raise typer.Exit(INTERRUPTED)
-
-
-def _new(chosen: Sequence[str], asked: Asked) -> Kept:
-    from unseen.benchmarks.kept import Kept
-    from unseen.studies.provenance import provenance
-
-    load = [round(one, 2) for one in os.getloadavg()] if hasattr(os, "getloadavg") else []
-    machine = {**provenance(), "cores": os.cpu_count() or 1, "load": load}
-    said = {"benchmarks": list(chosen), "only": asked.only, "study": asked.study, "quick": asked.quick}
-    return Kept(machine, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", said, interrupted="before the first figure")
-
-
-def _run(kept: Kept, chosen: Sequence[str], asked: Asked) -> None:
-    """Fill in the figures. Whatever ends it early, it is known after what."""
-    from unseen.benchmarks import BENCHMARKS
-
-    with _progress() as say:
-        for place, name in enumerate(chosen, 1):
-            title, rows, case = f"{name} ({place} of {len(chosen)})", list["Row"](), ""
-            say(title)
-            kept.figures[name] = rows
-            told = replace(asked, say=partial(_under, say, title))
-            try:
-                for row in BENCHMARKS.load(name)(told):
-                    rows.append(row)
-                    kept.interrupted = f"in {name}, after {row.case}: {row.figure}"
-                    typer.echo((f"{name} · {row.case}\n" if row.case != case else "") + _line(row))
-                    case = row.case
-            except KeyboardInterrupt:
-                return
-    kept.interrupted = ""
-
-
-def _under(say: Callable[[str], None], title: str, text: str) -> None:
-    say(f"{title}, {text}")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Tells what is being measured: in place on a terminal, in plain lines elsewhere."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda text: typer.echo(text, err=True)
-        return
-    with console.status("") as status:
-        yield lambda text: status.update(Text(text))
-
-
-def _line(row: Row) -> str:
-    spread = f"  ({_number(row.low)} to {_number(row.high)})" if row.low is not None and row.high is not None else ""
-    return f"  {row.figure:<32} {_number(row.value):>9} {row.unit}{spread}{f'  {row.note}' if row.note else ''}"
-
-
-def _number(value: float) -> str:
-    """Four digits, and no power of ten below a million.
-
-    >>> _number(0.25), _number(123456.0), _number(3)
-    ('0.25', '123456', '3')
-    """
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
-
-
-def _write(kept: Kept, before: Kept | None, json_file: Path | None, html_file: Path | None) -> None:
-    """Each file whole or not at all."""
+    headers = ["model", "parameters", "FLOPs per step", "plain loop", *(f"stack of {size}" for size in sizes)]
+    table = [[*headers, "best speed-up"], *(_format_row(row) for row in rows)]
+    used = next(iter(trials.values()))
+    typer.echo(f"{task}, batch of {used.recipe.batch}; milliseconds per training step and seed, on one thread")
+    typer.echo("\n".join(align_columns(table, right=True)))
     if json_file is not None:
-        _whole(json_file, kept.text())
-    if html_file is not None:
-        from unseen.benchmarks.page import page
+        from unseen.running.provenance import provenance
 
-        _whole(html_file, page(kept, before))
-
-
-def _whole(path: Path, text: str) -> None:
-    from unseen.report.save import written
-
-    def write(file: Path) -> None:
-        file.write_text(text, encoding="utf-8", newline="\n")
-
-    written(path, write)
+        figures = {"task": used.task.options(), "batch": used.recipe.batch, "machine": provenance(), "models": rows}
+        write_output(json.dumps(figures, indent=1, ensure_ascii=False), json_file)
 
 
-def _tell_changes(found: Comparison, file: str) -> None:
-    typer.echo(
-        f"\nagainst {file}: {len(found.changed)} figures changed beyond noise, {found.same} did not, "
-        f"{len(found.missing)} are missing, {len(found.new)} are new"
+def _parse_sizes(text: str) -> list[int]:
+    try:
+        sizes = [int(size) for size in text.split(",")]
+    except ValueError:
+        sizes = [0]
+    if min(sizes) < 1 or len({*sizes}) < len(sizes):
+        raise UsageError(f"--stack {text}: expected different positive numbers, like 1,4,16")
+    return sizes
+
+
+def _make_trial(name: str, task: str, settings: dict[str, dict[str, Any]]) -> Trial:
+    """The model on the task, as `unseen train` would train it; a model that does not fit is refused."""
+    from unseen.models import options
+    from unseen.running.chunk import check_trial
+    from unseen.studies.trial import Trial
+    from unseen.tasks import task as make_task
+    from unseen.training.recipe import Evaluation
+    from unseen.training.recipe import recipe as make_recipe
+
+    recipe = make_recipe("quick", **{**settings["recipe"], "steps": _FOREVER, "validate_every": _FOREVER})
+    trial = Trial(
+        make_task(task, **settings["task"]),
+        options(name, **settings["model"]),
+        recipe,
+        Evaluation(),
+        seed=0,
+        data_seed=0,
     )
-    for one in found.changed[:_SHOWN]:
-        typer.echo(
-            f"  {one.word:<6} {one.ratio:.2f}×  {one.benchmark} · {one.now.case}: {one.now.figure} "
-            f"{_number(one.before.value)} → {_number(one.now.value)} {one.now.unit}"
+    check_trial(trial)
+    return trial
+
+
+def _measure(trials: dict[str, Trial], sizes: list[int], seconds: float) -> list[dict[str, Any]]:
+    """One row per model: parameters, FLOPs, and the milliseconds of a step in the loop and in every stack."""
+    from unseen.running.flops import step_cost
+    from unseen.training.process import one_thread
+
+    with one_thread():
+        steps: dict[tuple[str, int], Callable[[], object]] = {}
+        for name, trial in trials.items():
+            steps[name, 0] = _plain_loop(trial)
+            for size in sizes:
+                steps[name, size] = _stacked_step(trial, size)
+        repeats: dict[tuple[str, int], int] = {}
+        for key, step in steps.items():
+            step()  # the first step allocates memory and finds out whether the model can be batched
+            repeats[key] = max(1, round(seconds / ROUNDS / _time(step, 1)))
+        times: dict[tuple[str, int], list[float]] = {key: [] for key in steps}
+        for _ in range(ROUNDS):
+            for (name, size), step in steps.items():
+                per_seed = _time(step, repeats[name, size]) / max(1, size)
+                times[name, size].append(1e3 * per_seed)
+    rows = []
+    for name, trial in trials.items():
+        counted = step_cost(trial)
+        speed_ups = {}
+        for size in sizes:
+            # Ratios are taken within a round: noise that slows the round slows both.
+            ratios = [loop / stacked for loop, stacked in zip(times[name, 0], times[name, size], strict=True)]
+            speed_ups[size] = median(ratios)
+        rows.append(
+            {
+                "model": name,
+                "parameters": counted.parameters,
+                "flops_per_step": counted.flops,
+                "plain_loop_ms": median(times[name, 0]),
+                "stack_ms": {size: median(times[name, size]) for size in sizes},
+                "speed_up": speed_ups,
+            }
         )
-    if len(found.changed) > _SHOWN:
-        typer.echo(f"  and {len(found.changed) - _SHOWN} more")
+    return rows
 
 
-def _tell_targets(verdicts: Sequence[Verdict]) -> None:
-    counted = Counter(one.word for one in verdicts)
-    if counted["not measured"] == len(verdicts):
-        return
-    typer.echo("\ntargets: " + ", ".join(f"{counted[word]} {word}" for word in ("met", "missed", "not measured")))
-    for one in verdicts:
-        if one.row is not None:
-            said = f"{one.target.what}: {_number(one.row.value)} {one.row.unit}".rstrip()
-            typer.echo(f"  {one.word:<6} {said} (target {one.target.sign} {_number(one.target.number)})")
+def _time(step: Callable[[], object], repeats: int) -> float:
+    """CPU seconds per call. CPU time leaves out what other programs did meanwhile."""
+    start = time.process_time()
+    for _ in range(repeats):
+        step()
+    return max((time.process_time() - start) / repeats, 1e-9)
+
+
+def _plain_loop(trial: Trial) -> Callable[[], None]:
+    """A training step as people write it: a module, a torch optimizer, `loss.backward()`, batches drawn beforehand."""
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+
+    from unseen.models.build import build
+    from unseen.models.context import Context
+    from unseen.training.batches import input_tensors, target_tensor
+    from unseen.training.evaluate import draw_examples
+    from unseen.training.loss import loss
+    from unseen.training.stack import Stack
+
+    class TorchDropout(Context):
+        """Dropout as torch does it, with masks from its global generator."""
+
+        @property
+        def training(self) -> bool:
+            return True
+
+        def dropout(self, x: Tensor, p: float, *, scaled: bool = True) -> Tensor:
+            return functional.dropout(x, p) if scaled else functional.dropout(x, p) * (1 - p)
+
+        def add_dropped(self, x: Tensor, added: Tensor, p: float) -> Tensor:
+            return x + self.dropout(added, p)
+
+    spec, recipe = trial.task.spec, trial.recipe
+    module = build(trial.model, spec, trial.seed)
+    takes_context = Stack([module]).takes_context
+    optimizers = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+    optimizer = optimizers[recipe.optimiser](
+        module.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+    )
+    examples = draw_examples(trial.task, "train", max(_LOOP_EXAMPLES, recipe.batch), trial.data_seed)
+    inputs = input_tensors(examples.inputs, spec, torch.float32, "cpu")
+    targets = target_tensor(examples.targets, spec, torch.float32, "cpu")
+    generator = torch.Generator().manual_seed(0)
+
+    def step() -> None:
+        index = torch.randint(len(targets), (recipe.batch,), generator=generator)
+        batch = {name: values[index] for name, values in inputs.items()}
+        optimizer.zero_grad()
+        prediction = module(batch, TorchDropout()) if takes_context else module(batch)
+        loss(prediction, targets[index], spec.target).backward()
+        if recipe.clip is not None:
+            nn.utils.clip_grad_norm_(module.parameters(), recipe.clip)
+        optimizer.step()
+
+    return step
+
+
+def _stacked_step(trial: Trial, size: int) -> Callable[[], object]:
+    """A training step of a stack of `size` seeds, with batches and dropout masks drawn as in a real run."""
+    from unseen.models.build import build
+    from unseen.training.trainer import Job, Member, Trainer
+
+    members = tuple(Member(f"seed {seed}", seed, seed, trial.recipe) for seed in range(size))
+    trainer = Trainer(Job(trial.task, lambda seed: build(trial.model, trial.task.spec, seed), members))
+    return lambda: trainer.advance(steps=1)
+
+
+def _format_row(row: dict[str, Any]) -> list[str]:
+    size, speed_up = max(row["speed_up"].items(), key=lambda item: item[1])
+    return [
+        row["model"],
+        f"{row['parameters']:,}",
+        format_flops(row["flops_per_step"]),
+        f"{row['plain_loop_ms']:.2f}",
+        *(f"{milliseconds:.2f}" for milliseconds in row["stack_ms"].values()),
+        f"{speed_up:.1f}× ({size} seeds)",
+    ]

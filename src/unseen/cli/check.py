@@ -21,13 +21,13 @@ def check(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Packages or names of plug-ins (default: all that are installed); a model may be module:Class.",
+            help="Packages or names of plug-ins (default: all installed ones); a model may be module:Class.",
             metavar="[PACKAGE|NAME]...",
         ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", help="Examples per condition of a task.")] = 10_000,
+    n: Annotated[int, typer.Option("-n", help="Examples per split of a task.")] = 10_000,
 ) -> None:
-    """Hold plug-ins to the contract of tasks, models and studies: a line for every check, exit 1 if one fails.
+    """Check plug-ins against the contract of tasks, models and studies. Exits with 1 if a check fails.
 
     Examples:
 
@@ -35,20 +35,21 @@ def check(
 
     unseen check unseen-sums slow-reader mine:Model
     """
-    from unseen.kit.check import check as run
+    from unseen.kit.check import check as check_plugins
 
-    console, said = Console(highlight=False, soft_wrap=True), list[str]()
+    console = Console(highlight=False, soft_wrap=True)
+    printed: list[str] = []
 
-    def say(row: Row) -> None:
+    def print_row(row: Row) -> None:
         package = f" ({row.plugin.package})" if row.plugin.package else ""
         title = f"{row.plugin.kind} {row.plugin.name}{package}"
-        if title not in said:
-            said.append(title)
+        if title not in printed:
+            printed.append(title)
             console.print(Text(title, style="bold"))
         status = Text(f"  {row.status:<6}", style=COLOURS[row.status])
         console.print(status + Text(f"{row.check:<{_WIDTH}} {row.reason}", style=""))
 
-    rows = run(*(names or ()), n=n, on_row=say)
+    rows = check_plugins(*(names or ()), n=n, on_row=print_row)
     if rows.failures:
         raise CheckFailed(f"{len(rows.failures)} of {len(rows)} checks failed")
     console.print(Text(f"{len(rows)} checks passed", style=COLOURS["ok"]))

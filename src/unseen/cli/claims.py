@@ -1,4 +1,4 @@
-"""`unseen claims`: what the papers claim, and what the records of a directory say to it."""
+"""`unseen claims`: the claims of the papers, and the verdicts on them by the records of directories."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from unseen.cli.output import write
+from unseen.cli.output import write_output
 
 
-class Format(StrEnum):
+class ClaimsFormat(StrEnum):
     """How to print claims."""
 
     table = "table"
@@ -22,15 +22,17 @@ class Format(StrEnum):
 def claims(
     directories: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIRECTORY]...", help="Directories that `run` wrote; none: list the claims."),
+        typer.Argument(metavar="[DIRECTORY]...", help="Directories that `run` wrote. Without any, list the claims."),
     ] = None,
-    claim: Annotated[str | None, typer.Option(help="One claim with all its parts and numbers.")] = None,
-    format: Annotated[Format, typer.Option(help="For people, for documents, or for programs.")] = Format.table,
-    out: Annotated[Path | None, typer.Option(help="A file to write instead of printing.")] = None,
+    claim: Annotated[str | None, typer.Option(help="Show one claim with all its criteria and numbers.")] = None,
+    format: Annotated[
+        ClaimsFormat, typer.Option(help="For people, for documents, or for programs.")
+    ] = ClaimsFormat.table,
+    out: Annotated[Path | None, typer.Option(help="Write to this file instead of printing.")] = None,
 ) -> None:
-    """List the papers' claims, or judge them by the records of directories; they may be asked while a run is going on.
+    """List the papers' claims, or judge them by the records of directories, also while a run is going on.
 
-    Of several directories each claim is judged by the one in which its study was run.
+    If several directories are given, each claim is judged by the one in which its study was run.
 
     Examples:
 
@@ -43,54 +45,45 @@ def claims(
     unseen claims runs/table2 runs/rules --format markdown --out claims.md
     """
     names = [claim] if claim is not None else []
-    write(_judged(directories, names, format) if directories else _listed(names, format), out)
+    write_output(_format_verdicts(directories, names, format) if directories else _format_claims(names, format), out)
 
 
-def _listed(names: list[str], format: Format) -> str:
-    from unseen.studies.claims import ledger
+def _format_claims(names: list[str], format: ClaimsFormat) -> str:
+    from unseen.claims import judge, render
 
-    found = ledger.claims(names)
-    if format is Format.json:
-        return _json([ledger.claim_data(one) for one in found])
-    if format is Format.markdown:
-        return ledger.list_markdown(found)
-    return "\n".join(ledger.describe(one, parts=bool(names)) for one in found)
+    claims = judge.load_claims(names)
+    if format is ClaimsFormat.json:
+        return _json([render.claim_data(claim) for claim in claims])
+    if format is ClaimsFormat.markdown:
+        return render.list_claims_markdown(claims)
+    return "\n".join(render.describe_claim(claim, criteria=bool(names)) for claim in claims)
 
 
-def _judged(directories: list[Path], names: list[str], format: Format) -> str:
-    from unseen.studies.claims import ledger
-    from unseen.studies.claims.judged import judged, own
-    from unseen.studies.claims.page import as_page
+def _format_verdicts(directories: list[Path], names: list[str], format: ClaimsFormat) -> str:
+    from unseen.claims import judge, page, render
 
-    ledger.claims(names)  # a wrong name is refused before anything is read
-    found = own([judged(directory, names) for directory in dict.fromkeys(directories)])
-    if format is Format.json:
-        return _json(
-            {
-                "verdicts": [
-                    {**ledger.as_data(verdict), "directory": one.directory, "ran": one.study}
-                    for one in found
-                    for verdict in one.verdicts
-                ],
-                "deviations": [
-                    {"directory": one.directory, "ran": one.study, "scale": scale, "deviations": list(phrases)}
-                    for one in found
-                    for scale, phrases in one.deviations.items()
-                ],
-            }
-        )
-    if format is Format.markdown and len(found) > 1 and not names:
-        return as_page(found)
-    show = ledger.as_markdown if format is Format.markdown else ledger.as_table
-    shown = [show(one.verdicts, one.deviations, parts=bool(names)) for one in found]
-    if len(found) < 2:
-        return "".join(shown)
-    mark = "## " if format is Format.markdown else "== "
-    return "\n\n".join(
-        f"{mark}{one.directory} ({one.study or 'a single train'})\n\n{text}"
-        for one, text in zip(found, shown, strict=True)
-        if one.verdicts
-    )
+    judge.load_claims(names)  # a wrong name is refused before anything is read
+    stores = judge.keep_home_verdicts([judge.judge_store(path, names) for path in dict.fromkeys(directories)])
+    if format is ClaimsFormat.json:
+        verdicts, deviations = [], []
+        for store in stores:
+            origin = {"directory": store.directory, "ran": store.study}
+            verdicts += [{**render.judged_data(judged), **origin} for judged in store.verdicts]
+            for scale, phrases in store.deviations.items():
+                deviations.append({**origin, "scale": scale, "deviations": list(phrases)})
+        return _json({"verdicts": verdicts, "deviations": deviations})
+    if format is ClaimsFormat.markdown and len(stores) > 1 and not names:
+        return page.format_page(stores)
+    format_store = render.format_markdown if format is ClaimsFormat.markdown else render.format_table
+    mark = "## " if format is ClaimsFormat.markdown else "== "
+    texts = []
+    for store in stores:
+        text = format_store(store.verdicts, store.deviations, criteria=bool(names))
+        if len(stores) == 1:
+            return text
+        if store.verdicts:
+            texts.append(f"{mark}{store.directory} ({store.study or 'a single train'})\n\n{text}")
+    return "\n\n".join(texts)
 
 
 def _json(data: Any) -> str:

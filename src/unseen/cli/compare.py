@@ -1,41 +1,26 @@
-"""`unseen compare`: studies, or versions of one, side by side."""
+"""`unseen compare`: compare result directories."""
 
 from __future__ import annotations
 
 import json
 import textwrap
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unseen.cli.output import check_folder, write
+from unseen.cli.output import check_folder, format_level, write_output
 
 if TYPE_CHECKING:
-    from unseen.studies.compare import Comparison
+    from unseen.compare.compare import Comparison
 
 WIDTH = 120
-"""The width of a table for people."""
-_LONGEST = 40
-"""So many letters of a name are shown."""
+"""The width of a table on the terminal."""
+_LONGEST_LEVEL = 40
 
-
-class Format(StrEnum):
-    """How to print a comparison."""
-
-    table = "table"
-    markdown = "markdown"
-    csv = "csv"
-    json = "json"
-
-
-class Selection(StrEnum):
-    """Whose numbers."""
-
-    best = "best"
-    last = "last"
+Format = Literal["table", "markdown", "csv", "json"]
+Selection = Literal["best", "last"]
 
 
 def compare(
@@ -46,182 +31,194 @@ def compare(
     metric: Annotated[
         str | None, typer.Option(help="Default: accuracy; where there is none, the relative loss, or else the loss.")
     ] = None,
-    condition: Annotated[str | None, typer.Option(help="One condition; default: all that both have.")] = None,
-    selection: Annotated[Selection, typer.Option(help="The best weights on validation, or the last.")] = Selection.best,
-    format: Annotated[Format, typer.Option(help="For people, for documents, or for programs.")] = Format.table,
+    split: Annotated[str | None, typer.Option(help="One split (default: all that both directories have).")] = None,
+    selection: Annotated[Selection, typer.Option(help="The best weights on validation, or the last.")] = "best",
+    format: Annotated[Format, typer.Option(help="Output format.")] = "table",
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing.")] = None,
 ) -> None:
-    """Put studies or versions side by side: the difference at every place that both have, with a paired test.
+    """Compare result directories: the difference for every configuration that they share, with a paired test.
 
-    Runs are paired by their seeds; cells that both hold must have the same numbers, and are listed if not.
+    Runs are paired by their seeds. Trials that both directories hold must have the same numbers; if not, they are
+    listed.
 
     Examples:
 
     unseen compare runs/before runs/after
 
-    unseen compare runs/plain runs/dropout runs/wide --condition ood/single
+    unseen compare runs/plain runs/dropout runs/wide --split ood/single
 
     unseen compare runs/mini runs/full --selection last --format markdown --out compared.md
 
     unseen compare runs/here runs/cluster --format csv --out compared.csv
     """
-    from unseen.studies.compare import compare as compare_sides
-    from unseen.studies.sides import Side
+    from unseen.compare.compare import compare as compare_directories
+    from unseen.compare.run_groups import RunDirectory
 
     check_folder(out)
-    found = compare_sides(
-        [Side.read(path) for path in directories], metric=metric, condition=condition, selection=selection.value
+    comparison = compare_directories(
+        [RunDirectory.read(path) for path in directories], metric=metric, split=split, selection=selection
     )
-    texts = {Format.table: as_table, Format.markdown: as_markdown, Format.csv: as_csv, Format.json: as_json}
-    write(texts[format](found), out)
-    if found.alarms and (out is not None or format in (Format.csv, Format.json)):
-        typer.echo("\n".join(map(_plain, found.alarms)), err=True)
+    renderers = {"table": _as_table, "markdown": _as_markdown, "csv": _as_csv, "json": _as_json}
+    write_output(renderers[format](comparison), out)
+    if comparison.alarms and (out is not None or format in ("csv", "json")):
+        typer.echo("\n".join(map(_printable, comparison.alarms)), err=True)
 
 
-def as_table(found: Comparison) -> str:
-    """For a terminal: a line per place and condition, places as headings where lines would get too long."""
-    names, constant = _varying(found)
-    lines = [*map(_wrapped, found.heading), "", *map(_wrapped, found.alarms), *[""] * bool(found.alarms)]
-    lines += [_wrapped(f"everywhere: {constant}"), ""] if constant else []
-    for title, rows in _blocks(found, names):
-        lines += [*[title] * bool(title), *_aligned(rows), ""]
-    return "\n".join([*lines, *map(_wrapped, found.notes)])
+def _as_table(comparison: Comparison) -> str:
+    """For a terminal: one line per configuration and split."""
+    axes, constant = _varying_axes(comparison)
+    lines = [*map(_wrap, comparison.heading), ""]
+    if comparison.alarms:
+        lines += [*map(_wrap, comparison.alarms), ""]
+    if constant:
+        lines += [_wrap(f"everywhere: {constant}"), ""]
+    for title, rows in _make_blocks(comparison, axes):
+        if title:
+            lines.append(title)
+        lines += [*_align_block(rows), ""]
+    return "\n".join([*lines, *map(_wrap, comparison.notes)])
 
 
-def as_markdown(found: Comparison) -> str:
+def _as_markdown(comparison: Comparison) -> str:
     """For a document."""
-    names, constant = _varying(found)
-    lines = [*(f"* {_escaped(line)}" for line in found.heading), ""]
-    lines += [f"**{_escaped(line.strip())}**  " for line in found.alarms] + [""] * bool(found.alarms)
-    lines += [f"Everywhere: {_escaped(constant)}", ""] if constant else []
-    for title, rows in _blocks(found, names):
-        table = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-        lines += [*[f"**{_escaped(title)}**", ""] * bool(title)]
-        lines += [*(f"| {' | '.join(map(_escaped, row))} |" for row in table), ""]
-    return "\n".join([*lines, *(f"* {_escaped(note)}" for note in found.notes)])
+    axes, constant = _varying_axes(comparison)
+    lines = [*(f"* {_escape(line)}" for line in comparison.heading), ""]
+    if comparison.alarms:
+        lines += [*(f"**{_escape(line.strip())}**  " for line in comparison.alarms), ""]
+    if constant:
+        lines += [f"Everywhere: {_escape(constant)}", ""]
+    for title, (header, *rows) in _make_blocks(comparison, axes):
+        if title:
+            lines += [f"**{_escape(title)}**", ""]
+        for row in (header, ["---"] * len(header), *rows):
+            lines.append(f"| {' | '.join(map(_escape, row))} |")
+        lines.append("")
+    return "\n".join([*lines, *(f"* {_escape(note)}" for note in comparison.notes)])
 
 
-def as_csv(found: Comparison) -> str:
+def _as_csv(comparison: Comparison) -> str:
     """For spreadsheets: every digit."""
-    return found.table.to_csv(index=False)
+    return comparison.table.to_csv(index=False)
 
 
-def as_json(found: Comparison) -> str:
-    """For programs: every digit; what is not a number is null."""
-    whole = found.table.astype(object)
-    rows = whole.where(found.table.notna(), None).to_dict("records")
+def _as_json(comparison: Comparison) -> str:
+    """For programs: every digit; NaN becomes null."""
+    rows = comparison.table.astype(object).where(comparison.table.notna(), None).to_dict("records")
     return json.dumps(
-        {"directories": found.heading, "alarms": found.alarms, "rows": rows, "notes": found.notes},
+        {"directories": comparison.heading, "alarms": comparison.alarms, "rows": rows, "notes": comparison.notes},
         indent=1,
         ensure_ascii=False,
         allow_nan=False,
     )
 
 
-def _varying(found: Comparison) -> tuple[list[str], str]:
-    """The columns of a place that differ between rows; and the others in words."""
-    several = [name for name in found.axes if found.table[name].map(str).nunique() > 1]
-    rest = [name for name in found.axes if name not in several and _shown(found.table[name].iloc[0])]
-    return several, " · ".join(f"{name} {_shown(found.table[name].iloc[0])}" for name in rest)
+def _varying_axes(comparison: Comparison) -> tuple[list[str], str]:
+    """The axes whose levels differ between rows, and the other axes as text."""
+    varying = []
+    constant = []
+    for axis in comparison.axes:
+        levels = comparison.table[axis]
+        if levels.map(str).nunique() > 1:
+            varying.append(axis)
+        elif _shorten_level(levels.iloc[0]):
+            constant.append(f"{axis} {_shorten_level(levels.iloc[0])}")
+    return varying, " · ".join(constant)
 
 
-def _blocks(found: Comparison, names: Sequence[str]) -> list[tuple[str, list[list[str]]]]:
-    """(title, head and rows as text) for every pair of directories and of scales; columns that say nothing are gone."""
+def _make_blocks(comparison: Comparison, axes: Sequence[str]) -> list[tuple[str, list[list[str]]]]:
+    """(title, header and rows as text) for every pair of directories and of scales; empty columns are left out."""
+    table = comparison.table
+    names = [*axes, "metric"] if table["metric"].nunique() > 1 else list(axes)
+    groups = list(table.groupby(["pair", "scale_a", "scale_b"], sort=False))
     blocks = []
-    names = [*names, *["metric"] * (found.table["metric"].nunique() > 1)]
-    groups = list(found.table.groupby(["pair", "scale_a", "scale_b"], sort=False))
-    for (pair, a, b), rows in groups:
+    for (pair, scale_a, scale_b), rows in groups:
+        title = ""
+        if len(groups) > 1 or scale_a != scale_b:
+            scale = scale_a if scale_a == scale_b else f"{scale_b or 'none'} − {scale_a or 'none'}"
+            title = f"{pair}, scale {scale}" if scale else str(pair)
         letter = str(pair).partition(" ")[0]
-        scale = a if a == b else f"{b or 'none'} − {a or 'none'}"
-        title = f"{pair}{f', scale {scale}' * bool(scale)}" if len(groups) > 1 or a != b else ""
-        table = [
-            [
-                " · ".join(names),
-                "condition",
-                "A",
-                letter,
-                f"{pair} [95 %]",
-                "p",
-                "adj. p",
-                "pairs",
-                "learning",
-                "cells",
-            ],
-            *(_row(row, names) for row in rows.to_dict("records")),
-        ]
-        used = [i for i in range(len(table[0])) if i == 0 or any(row[i] for row in table[1:])]
-        blocks.append((title, [[_plain(row[i]) for i in used] for row in table]))
+        header = [" · ".join(names), "split", "A", letter, f"{pair} [95 %]", "p", "adj. p", "pairs"]
+        texts = [[*header, "not converged", "trials"], *(_format_row(row, names) for row in rows.to_dict("records"))]
+        columns = [list(column) for column in zip(*texts, strict=True)]
+        columns = [column for i, column in enumerate(columns) if i == 0 or any(column[1:])]
+        blocks.append((title, [[_printable(text) for text in row] for row in zip(*columns, strict=True)]))
     return blocks
 
 
-def _row(row: dict[Any, Any], names: Sequence[str]) -> list[str]:
-    low, high = row["low"], row["high"]
-    interval = f" [{_number(low, '+')}, {_number(high, '+')}]{'*' * row['indicative']}" if low == low else ""
-    pairs = row["pairs"]
-    cells = (
-        f"CHANGED {row['changed']}/{row['runs_a']}"
-        if row["changed"]
-        else row["cells"]
-        if row["identical"] in (0, row["runs_a"])
-        else f"same {row['identical']}/{row['runs_a']}"
-    )
+def _format_row(row: dict[Any, Any], names: Sequence[str]) -> list[str]:
+    difference = _format_number(row["difference"], "+")
+    if row["low"] == row["low"]:  # not NaN
+        interval = f"[{_format_number(row['low'], '+')}, {_format_number(row['high'], '+')}]"
+        difference += f" {interval}{'*' * row['indicative']}"
+    if row["changed"]:
+        trials = f"CHANGED {row['changed']}/{row['runs_a']}"
+    elif row["identical"] in (0, row["runs_a"]):
+        trials = row["trials"]
+    else:
+        trials = f"same {row['identical']}/{row['runs_a']}"
     return [
-        " · ".join(_shown(row[name]) or "–" for name in names),
-        _shown(row["condition"]),
-        _number(row["mean_a"]),
-        _number(row["mean_b"]),
-        _number(row["difference"], "+") + interval,
-        _p(row["p"]),
-        _p(row["p_adjusted"]),
-        str(pairs) if row["test"] == "paired" else f"{row['runs_a']}+{row['runs_b']}",
-        f"{row['still_learning_a']}, {row['still_learning_b']}",
-        cells,
+        " · ".join(_shorten_level(row[name]) or "–" for name in names),
+        _shorten_level(row["split"]),
+        _format_number(row["mean_a"]),
+        _format_number(row["mean_b"]),
+        difference,
+        _format_p(row["p"]),
+        _format_p(row["p_adjusted"]),
+        str(row["pairs"]) if row["test"] == "paired" else f"{row['runs_a']}+{row['runs_b']}",
+        f"{row['not_converged_a']}, {row['not_converged_b']}",
+        trials,
     ]
 
 
-def _aligned(table: list[list[str]]) -> list[str]:
-    """The rows under their heads. The place is the first column if a line then fits, else a heading of its rows."""
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    beside = sum(widths) + 2 * (len(widths) - 1) <= WIDTH
-    # What is too long is cut at the condition: the only other text that a user has named.
-    widths[1] -= 0 if beside else max(0, sum(widths[1:]) + 2 * len(widths[1:]) - WIDTH)
-    lines, place = [], None
-    for row in table:
-        first = ("" if row[0] == place else row[0]).ljust(widths[0]) if beside else ""
-        lines += [_cut(row[0], WIDTH)] * (not beside and row[0] != place)
-        place = row[0]
-        rest = (_cut(text, width).ljust(width) for text, width in zip(row[1:], widths[1:], strict=True))
-        lines.append("  ".join([*[first] * (not beside or widths[0] > 0), *rest]).rstrip())
+def _align_block(rows: list[list[str]]) -> list[str]:
+    """Aligned lines. The configuration is the first column if the lines then fit, else a heading above its rows."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    fits = sum(widths) + 2 * (len(widths) - 1) <= WIDTH
+    if not fits:
+        # Lines that are still too long are cut at the split, the only other text of a user's choosing.
+        widths[1] -= max(0, sum(widths[1:]) + 2 * len(widths[1:]) - WIDTH)
+    lines = []
+    previous = None
+    for configuration, *columns in rows:
+        texts = [_cut(text, width).ljust(width) for text, width in zip(columns, widths[1:], strict=True)]
+        repeated = configuration == previous
+        previous = configuration
+        if not fits:
+            if not repeated:
+                lines.append(_cut(configuration, WIDTH))
+            texts = ["", *texts]
+        elif widths[0]:
+            texts = [("" if repeated else configuration).ljust(widths[0]), *texts]
+        lines.append("  ".join(texts).rstrip())
     return lines
 
 
-def _wrapped(line: str) -> str:
-    return textwrap.fill(_plain(line), WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+def _wrap(line: str) -> str:
+    return textwrap.fill(_printable(line), WIDTH, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _shown(level: Any) -> str:
-    """A level as text, not too long; nothing where a cell has no level on the axis."""
-    return "" if level is None or level != level else _cut(str(level), _LONGEST)
+def _shorten_level(level: Any) -> str:
+    return _cut(format_level(level), _LONGEST_LEVEL)
 
 
-def _number(value: float, sign: str = "") -> str:
-    """Four digits after the point; of smaller numbers the one that counts."""
+def _format_number(value: float, sign: str = "") -> str:
+    """Four digits after the point; numbers too small for that with one significant digit."""
     return format(value, f"{sign}z.4f" if abs(value) >= 5e-5 or value == 0 else f"{sign}.0e")
 
 
-def _p(value: float) -> str:
+def _format_p(value: float) -> str:
     return f"{value:.2g}" if value == value else ""
 
 
-def _plain(text: str) -> str:
-    """Text that can't take over a terminal or break a line."""
+def _printable(text: str) -> str:
+    """Text without control characters: they could take over a terminal, or break a line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _escaped(text: str) -> str:
-    """Text that stays text in Markdown."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#~" else c for c in _plain(text))
+def _escape(text: str) -> str:
+    """Text that Markdown does not interpret."""
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#~" else c for c in _printable(text))

@@ -1,4 +1,4 @@
-"""`unseen doctor`: is this installation sound?"""
+"""`unseen doctor`: check the installation."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ EXTRAS = {
 
 
 def doctor() -> None:
-    """Check the installation: versions, extras, and that stacked training gives the same bits as training alone."""
-    from unseen.studies.provenance import cpu_name
+    """Check the installation: versions, extras, and that a seed trained in a stack equals the seed trained alone."""
+    from unseen.running.provenance import cpu_name
 
-    _say("machine", f"{cpu_name()}, {os.cpu_count()} cores, {platform.platform()}")
-    _say("python", platform.python_version())
+    _print_line("machine", f"{cpu_name()}, {os.cpu_count()} cores, {platform.platform()}")
+    _print_line("python", platform.python_version())
     for package in ("unseen", "torch", "numpy", "scipy", "pandas", "pydantic", "safetensors"):
-        if not _installed(package):
+        if not _is_installed(package):
             raise CheckFailed(f"{package} is missing: pip install 'unseen'")
-        _say(package, version(package))
-    _say("sqlite", sqlite3.sqlite_version)
+        _print_line(package, version(package))
+    _print_line("sqlite", sqlite3.sqlite_version)
     for extra, packages in EXTRAS.items():
-        missing = [p for p in packages if not _installed(p)]
+        missing = [package for package in packages if not _is_installed(package)]
         hint = f"missing {', '.join(missing)}: pip install 'unseen[{extra}]'"
-        _say(f"extra {extra}", hint if missing else "installed")
-    same = _stack_equals_solo()
-    _say("stack = solo", "bit for bit" if same else "DIFFERS on this machine")
-    if not same:
+        _print_line(f"extra {extra}", hint if missing else "installed")
+    equal = _stack_equals_solo()
+    _print_line("stack = solo", "bit for bit" if equal else "DIFFERS on this machine")
+    if not equal:
         raise CheckFailed(
-            "a stacked run differs from the same run alone on this machine: results will not be "
-            "independent of the stack's size. Please report the processor and the torch version."
+            "a stacked run differs from the same run alone on this machine: results will depend on the size of the "
+            "stack. Please report the processor and the torch version."
         )
 
 
-def _say(what: str, found: str) -> None:
-    typer.echo(f"{what:<14} {found}")
+def _print_line(title: str, text: str) -> None:
+    typer.echo(f"{title:<14} {text}")
 
 
-def _installed(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         version(package)
     except PackageNotFoundError:
@@ -58,14 +58,14 @@ def _installed(package: str) -> bool:
 
 
 def _stack_equals_solo() -> bool:
-    """Ten steps of three seeds together, and of the middle one alone."""
+    """Train three seeds for ten steps as a stack, and the middle one alone; compare its weights bit by bit."""
     from unseen.api import train
     from unseen.tasks import task
 
     tiny = task("retrieval/T1", length=5, train_size=1_000, evaluation_size=250)
-    together, alone = (
-        train(tiny, "retrieval-transformer", seeds=s, steps=10, batch=10, stack=3, progress="none")
-        for s in ([0, 1, 2], [1])
-    )
-    first, second = (runs.model(1, "last").state_dict() for runs in (together, alone))
-    return all(bool((first[k] == second[k]).all()) for k in first)
+    weights = []
+    for seeds in ([0, 1, 2], [1]):
+        runs = train(tiny, "retrieval-transformer", seeds=seeds, steps=10, batch=10, stack=3, progress="none")
+        weights.append(runs.model(1, "last").state_dict())
+    stacked, solo = weights
+    return all(bool((stacked[name] == solo[name]).all()) for name in stacked)

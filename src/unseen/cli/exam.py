@@ -1,4 +1,4 @@
-"""`unseen exam`: what a model can do that it was not trained for, on one page."""
+"""`unseen exam`: test a model's out-of-distribution abilities on all four families."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unseen.cli.output import align_columns, exit_when_interrupted, parse_seeds
 from unseen.cli.run import check_failures
-from unseen.cli.settings import settings
-from unseen.cli.train import seed_numbers
+from unseen.cli.settings import parse_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 def exam(
     model: Annotated[str, typer.Argument(help="A class of yours, module:Class, or a model's name (`unseen models`).")],
-    out: Annotated[Path, typer.Option(help="Directory of runs and page; what is there already is not run again.")],
-    scale: Annotated[str, typer.Option(help="smoke (does it run?), mini or full (the papers' worlds).")] = "mini",
-    seeds: Annotated[str | None, typer.Option(help="How many seeds, or which (0,3,7), instead of the exam's.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the runs and the report; finished runs are not repeated.")],
+    scale: Annotated[str, typer.Option(help="smoke (does it run?), mini, or full (the papers' worlds).")] = "mini",
+    seeds: Annotated[str | None, typer.Option(help="Number of seeds (5) or a list (0,3,7), if not the exam's.")] = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes (default: one per core).")] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try runs again that have failed.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train failed runs again.")] = False,
     set: Annotated[
         list[str] | None, typer.Option("--set", help="An option of the model as key=value, e.g. --set width=64.")
     ] = None,
 ) -> None:
-    """Train a model on a battery from all four families and say what it can do beside what it was taught.
+    """Benchmark a model on all four families and report its out-of-distribution abilities.
 
     Examples:
 
@@ -35,42 +35,35 @@ def exam(
 
     unseen exam lstm --set width=64 --scale smoke --out runs/try
     """
-    from unseen.api import exam as examine
+    from unseen.api import exam as run_exam
+    from unseen.exam.exam import exam as exam_study
     from unseen.models import options
-    from unseen.models.foreign import named, own_options
-    from unseen.studies.exam import exam as battery
-    from unseen.studies.run import Interrupted
+    from unseen.models.foreign import load_class, options_class
 
-    chosen = options(model, **settings(set or [], {"model": own_options(named(model))})["model"])
-    numbers = None if seeds is None else seed_numbers(seeds)
-    try:
-        table = examine(chosen, out, scale=scale, seeds=numbers, workers=workers, retry_failed=retry_failed)
-    except Interrupted as stopped:
-        typer.echo(f"{stopped}.", err=True)
-        raise typer.Exit(130) from None
-    typer.echo(_text(table))
+    settings = parse_settings(set or [], {"model": options_class(load_class(model))})
+    model_options = options(model, **settings["model"])
+    seed_list = None if seeds is None else parse_seeds(seeds)
+    with exit_when_interrupted():
+        table = run_exam(model_options, out, scale=scale, seeds=seed_list, workers=workers, retry_failed=retry_failed)
+    typer.echo(_format_abilities(table))
     for note in table.attrs["notes"]:
         typer.echo(note, err=True)
     typer.echo(f"page: {table.attrs['page']}", err=True)
-    check_failures(out, battery(chosen).entries(scale, numbers))
+    check_failures(out, exam_study(model_options).entries(scale, seed_list))
 
 
-def _text(table: pd.DataFrame) -> str:
-    """The abilities of every model, in columns."""
+def _format_abilities(table: pd.DataFrame) -> str:
+    """A table of abilities for every model."""
     lines = []
-    for model, rows in table.groupby("model", sort=False):
-        cells = [["ability", "test", "score", "95 % interval", "learned", "chance", "shortcut", "oracle", "place"]]
-        cells += [_cells(row) for row in rows.to_dict("records")]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines += [
-            str(model),
-            *("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells),
-            "",
-        ]
+    for model, abilities in table.groupby("model", sort=False):
+        rows = [["ability", "test", "score", "95 % interval", "learned", "chance", "shortcut", "oracle", "rank"]]
+        rows += [_format_ability(ability) for ability in abilities.to_dict("records")]
+        lines += [str(model), *align_columns(rows), ""]
     return "\n".join(lines)
 
 
-def _cells(row: dict[Hashable, Any]) -> list[str]:
+def _format_ability(row: dict[Hashable, Any]) -> list[str]:
+    # A number that is missing is NaN, the only value that differs from itself.
     score = f"{row['score']:.3f}" if row["score"] == row["score"] else "not learned"
     interval = f"{row['low']:.3f}–{row['high']:.3f}" if row["low"] == row["low"] else ""
     ceiling = f"{row['ceiling']:.3f}" if row["ceiling"] == row["ceiling"] else ""

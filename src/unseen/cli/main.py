@@ -1,4 +1,4 @@
-"""`unseen`: the commands, and what becomes of an error."""
+"""`unseen`: all commands, and how errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import traceback
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -46,8 +47,21 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from unseen import __version__
+
+        typer.echo(f"unseen {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _options(debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error.")) -> None:
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Options before the command."""
 
 
@@ -74,25 +88,23 @@ app.command("check")(check.check)
 app.command("doctor")(doctor.doctor)
 
 
-def _prepare() -> None:
-    """Let `module:Class` be found in the current directory, after all that is installed; warn in one line."""
-    with suppress(OSError):  # the directory may be gone
-        sys.path.append(str(Path.cwd()))
-    if "--debug" not in sys.argv[1:]:
-        warnings.formatwarning = lambda message, *rest, **more: f"warning: {message}\n"
-
-
 def main() -> None:
-    """Run a command. Wrong use ends with 2, a failed check with 1, an interrupt with 130."""
-    _prepare()
+    """Run a command. Exit codes: 2 for wrong use, 1 for a failed check, 130 for an interrupt."""
+    debug = "--debug" in sys.argv[1:]
+    # `module:Class` may lie in the current directory. It comes last, so that it can't hide an installed module; and it
+    # may have been deleted meanwhile.
+    with suppress(OSError):
+        sys.path.append(str(Path.cwd()))
+    if not debug:
+        warnings.formatwarning = lambda message, *details, **options: f"warning: {message}\n"
     try:
         app()
     except (UsageError, CheckFailed) as error:
-        if "--debug" in sys.argv[1:]:
+        if debug:
             traceback.print_exc()
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except BrokenPipeError:
-        # The reader of our output went away (`unseen show … | head`): not an error.
+        # The reader of our output has gone (`unseen show … | head`): not an error.
         sys.stderr.close()
         sys.exit(0)

@@ -1,4 +1,4 @@
-"""`unseen merge`: the stores of one study, filled in several places, as one."""
+"""`unseen merge`: combine result directories of one study."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Annotated
 
 import typer
 
+from unseen.errors import UsageError
+
 
 def merge(
     sources: Annotated[list[Path], typer.Argument(help="Directories that `run` or `train` wrote.")],
-    into: Annotated[Path, typer.Option(help="The directory that takes them over: new, or one of the same study.")],
+    into: Annotated[Path, typer.Option(help="The directory to merge into: new, or one of the same study.")],
 ) -> None:
-    """Put stores of one study together: every run that has ended is taken over once.
+    """Combine result directories of the same study, skipping duplicates.
 
     Examples:
 
     unseen merge runs/monday runs/tuesday --into runs/both
     """
-    from unseen.errors import UsageError
-    from unseen.studies.merge import merge as merge_stores
-    from unseen.studies.store import Store
+    from unseen.store.merge import merge as merge_stores
+    from unseen.store.store import Store
 
-    # All sources are opened before the target is made: a wrong one leaves nothing behind.
+    # All sources are opened before the target is created: a wrong one leaves nothing behind.
     for path in sources:
         with Store.read(path) as source:
             if not source.work:
@@ -30,12 +31,12 @@ def merge(
     with Store.write(into) as target:
         for path in sources:
             with Store.read(path) as source:
-                done = merge_stores(target, source)
-            said = [
-                f"{done.taken} runs taken over",
-                f"{done.same} were there already" if done.same else "",
-                f"{done.different} were there with other numbers (another machine?) and stay as they were"
-                if done.different
-                else "",
-            ]
-            typer.echo(f"{path}: {', '.join(part for part in said if part)}")
+                merged = merge_stores(target, source)
+            messages = [f"{merged.taken} runs added"]
+            if merged.same:
+                messages.append(f"{merged.same} were there already")
+            if merged.different:
+                messages.append(
+                    f"{merged.different} were there with other numbers (another machine?) and were left unchanged"
+                )
+            typer.echo(f"{path}: {', '.join(messages)}")

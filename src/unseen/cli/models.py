@@ -1,16 +1,16 @@
-"""`unseen models`: what there is to train."""
+"""`unseen models`: list the models."""
 
 from __future__ import annotations
 
-from unseen.cli.listing import listing
+from unseen.cli.output import print_registry
 
 
 def models() -> None:
     """List the models, one line each."""
     from unseen.models import MODELS
 
-    listing(
+    print_registry(
         MODELS,
-        "unseen train TASK NAME --out DIR trains one; its options: --set key=value. NAME may be a class of "
-        "your own: module:Class.",
+        "unseen train TASK NAME --out DIR trains a model; --set key=value changes its options. NAME may also be a "
+        "class of your own: module:Class.",
     )

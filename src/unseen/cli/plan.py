@@ -1,54 +1,50 @@
-"""`unseen plan`: what a study would cost here, before anything is run."""
+"""`unseen plan`: what a study would cost on this machine, before anything is run."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unseen.cli.train import seed_numbers
+from unseen.cli.output import parse_seeds
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from unseen.studies.cell import Cell
-    from unseen.studies.plan import Plan, Tally
-    from unseen.studies.rates import Rates
-    from unseen.studies.study import Entry, Study
+    from unseen.running.plan import Plan, WorkTotals
+    from unseen.running.timing import Timing
+    from unseen.studies.study import Study
+    from unseen.studies.trial import Entry, Trial
 
 CORES = 2
-"""What the stated budgets are for."""
+"""The number of cores that a study's stated budget of minutes is for."""
 _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
-
-class Format(StrEnum):
-    """How to print a plan."""
-
-    table = "table"
-    json = "json"
+Format = Literal["table", "json"]
 
 
 def plan(
     study: Annotated[str, typer.Argument(help="A study, e.g. retrieval-table2, or your own YAML or Python file.")],
-    scale: Annotated[str | None, typer.Option(help="How much of it (default: mini, or else its first).")] = None,
+    scale: Annotated[str | None, typer.Option(help="Scale of the study (default: mini, or else its first).")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per core).")] = None,
-    seeds: Annotated[str | None, typer.Option(help="How many seeds, or which (0,3,7), instead of the study's.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Number of seeds (5) or a list (0,3,7), if not the study's.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="A directory of results: what is finished there is not counted.")
+        Path | None, typer.Option(help="A results directory: trials that have finished there are not counted.")
     ] = None,
     no_probe: Annotated[
-        bool, typer.Option("--no-probe", help="No training step: count, and no time but by what was measured before.")
+        bool, typer.Option("--no-probe", help="Run no training step; estimate the time from earlier measurements only.")
     ] = False,
-    format: Annotated[Format, typer.Option(help="For people, or for programs.")] = Format.table,
+    format: Annotated[Format, typer.Option(help="Output format.")] = "table",
 ) -> None:
-    """Count cells, steps and operations of a study, and estimate its time on this machine; nothing is kept.
+    """Count the trials, steps and FLOPs of a study, and estimate how long it takes on this machine.
 
-    The time comes from at most 10 short probes, about 20 seconds in all, by as many processes as there are workers;
-    they are remembered.
+    The time estimate comes from at most 10 short probes of about 20 seconds in total, which are cached. No results are
+    stored.
 
     Examples:
 
@@ -58,30 +54,34 @@ def plan(
 
     unseen plan my_study.yaml --no-probe --format json
     """
-    from unseen.studies.provenance import cores
-    from unseen.studies.study import study as find
+    from unseen.running.provenance import cores
+    from unseen.studies.study import study as find_study
 
-    found = find(study)
-    chosen = scale or found.default_scale
-    numbers = None if seeds is None else seed_numbers(seeds)
-    by_scale = {name: found.entries(name, numbers) for name in dict.fromkeys([chosen, *found.scales])}
-    count = workers or cores()
-    rates = _known(by_scale, chosen) if no_probe else _measure(by_scale, chosen, count)
-    report = _report(found, chosen, by_scale, count, rates, out)
-    report["deviations"] = found.deviations(chosen, numbers)
-    options = {"scale": chosen, "out": out or f"runs/{found.name}-{chosen}", "workers": workers, "seeds": seeds}
-    given = [f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None]
-    report["command"] = " ".join(["unseen run", shlex.quote(study), *given])
-    if format is Format.json:
+    chosen_study = find_study(study)
+    chosen_scale = scale or chosen_study.default_scale
+    seed_list = None if seeds is None else parse_seeds(seeds)
+    scales = dict.fromkeys([chosen_scale, *chosen_study.scales])
+    by_scale = {name: chosen_study.entries(name, seed_list) for name in scales}
+    worker_count = workers or cores()
+    timing = _cached_timing(by_scale, chosen_scale) if no_probe else _measure_timing(by_scale, chosen_scale)
+    report = _make_report(chosen_study, chosen_scale, by_scale, worker_count, timing, out)
+    report["deviations"] = chosen_study.deviations(chosen_scale, seed_list)
+    command = ["unseen run", shlex.quote(study), f"--scale {shlex.quote(chosen_scale)}"]
+    options = {"out": out or f"runs/{chosen_study.name}-{chosen_scale}", "workers": workers, "seeds": seeds}
+    for name, value in options.items():
+        if value is not None:
+            command.append(f"--{name} {shlex.quote(str(value))}")
+    report["command"] = " ".join(command)
+    if format == "json":
         typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
     else:
-        _print(report)
+        _print_report(report)
 
 
-def operations(flops: float) -> str:
-    """A number of floating-point operations for people.
+def format_flops(flops: float) -> str:
+    """A number of floating-point operations with a metric prefix.
 
-    >>> operations(1.3e15), operations(4.25e6), operations(12)
+    >>> format_flops(1.3e15), format_flops(4.25e6), format_flops(12)
     ('1.3 PFLOP', '4.2 MFLOP', '12 FLOP')
     """
     for size, prefix in _PREFIXES:
@@ -90,96 +90,93 @@ def operations(flops: float) -> str:
     return f"{flops:.0f} FLOP"
 
 
-def _measure(by_scale: dict[str, list[Entry]], chosen: str, workers: int) -> Rates:
-    """Rates for the chosen scale first, for the others with what is left of the probes."""
+def _measure_timing(by_scale: dict[str, list[Entry]], scale: str) -> Timing:
+    """Probe the chosen scale first, and the other scales with the probes that remain."""
     from rich.console import Console
 
-    from unseen.studies.provenance import cores
-    from unseen.studies.rates import Rates
+    from unseen.running.timing import Timing
 
-    cells, also = _cells(by_scale, chosen)
+    trials, others = _split_trials(by_scale, scale)
     with Console(stderr=True).status("measuring") as status:
-        return Rates.measure(cells, also=also, workers=min(workers, cores(), len(cells)), on_probe=status.update)
+        return Timing.measure(trials, also=others, on_probe=status.update)
 
 
-def _known(by_scale: dict[str, list[Entry]], chosen: str) -> Rates | None:
-    """The rates that were measured before; None where there are none for the chosen scale."""
-    from unseen.studies.rates_cache import RatesCache
+def _cached_timing(by_scale: dict[str, list[Entry]], scale: str) -> Timing | None:
+    """Times from earlier measurements; None if there are none for the chosen scale."""
+    from unseen.running.timing import Timing
 
-    if not RatesCache().known:
-        return None
-    from unseen.studies.rates import Rates  # loads much
-
-    cells, also = _cells(by_scale, chosen)
-    rates = Rates.measure(cells, also=also, probes=0)
-    return rates if rates.measured(cells)[0] else None
+    trials, others = _split_trials(by_scale, scale)
+    timing = Timing.measure(trials, also=others, probes=0)
+    return timing if timing.measured(trials)[0] else None
 
 
-def _cells(by_scale: dict[str, list[Entry]], chosen: str) -> tuple[list[Cell], list[Cell]]:
-    """The cells of the chosen scale, and those of the others."""
-    others = [entry.cell for other, entries in by_scale.items() if other != chosen for entry in entries]
-    return [entry.cell for entry in by_scale[chosen]], others
+def _split_trials(by_scale: dict[str, list[Entry]], scale: str) -> tuple[list[Trial], list[Trial]]:
+    """The trials of the chosen scale, and the trials of all other scales."""
+    others = [entry.trial for name, entries in by_scale.items() if name != scale for entry in entries]
+    return [entry.trial for entry in by_scale[scale]], others
 
 
-def _report(
-    study: Study, chosen: str, by_scale: dict[str, list[Entry]], workers: int, rates: Rates | None, out: Path | None
+def _make_report(
+    study: Study, scale: str, by_scale: dict[str, list[Entry]], workers: int, timing: Timing | None, out: Path | None
 ) -> dict[str, Any]:
-    """Everything there is to say, as plain data."""
-    from unseen.studies.plan import plan as make
+    """The whole plan as plain data: the output of `--format json`, and the source of the table."""
+    from unseen.running.plan import plan as make_plan
 
-    entries = by_scale[chosen]
-    whole = make(entries, workers, rates)
-    in_budget = whole if workers == CORES else make(entries, CORES, rates)
-    minutes = study.scales[chosen]
+    entries = by_scale[scale]
+    whole = make_plan(entries, workers, timing)
+    on_two_cores = whole if workers == CORES else make_plan(entries, CORES, timing)
+    minutes = study.scales[scale]
     report = {
         "study": f"{study.name}@{study.version}",
-        "scale": chosen,
+        "scale": scale,
         "question": study.question,
-        **_plain(whole),
+        **_plan_figures(whole),
         "budget_seconds": None if minutes is None else 60 * minutes,
-        "seconds_on_two_cores": in_budget.wall_seconds,
+        "seconds_on_two_cores": on_two_cores.wall_seconds,
     }
-    left = whole
+    remaining = whole
     if out is not None:
-        left, failed = _left(entries, workers, rates, out)
-        report["left"] = {"directory": str(out), "failed": failed, **_plain(left)}
-    report["kinds"] = None if rates is None else list(rates.measured(e.cell for e in entries))
-    report["levels"] = {
-        axis: {str(level): _amounts(tally) for level, tally in levels.items()} for axis, levels in left.levels.items()
-    }
+        remaining, failed = _plan_remaining(entries, workers, timing, out)
+        report["left"] = {"directory": str(out), "failed": failed, **_plan_figures(remaining)}
+    report["workloads"] = None if timing is None else list(timing.measured(entry.trial for entry in entries))
+    report["levels"] = {}
+    for axis, totals in remaining.levels.items():
+        report["levels"][axis] = {str(level): _total_figures(total) for level, total in totals.items()}
     report["other_scales"] = {
-        other: _plain(make(by_scale[other], workers, rates)) for other in study.scales if other != chosen
+        other: _plan_figures(make_plan(by_scale[other], workers, timing)) for other in study.scales if other != scale
     }
     return report
 
 
-def _left(entries: list[Entry], workers: int, rates: Rates | None, out: Path) -> tuple[Plan, int]:
-    """What a directory has not yet, and how many cells have failed there."""
-    from unseen.studies.database import FILE
-    from unseen.studies.plan import plan as make
-    from unseen.studies.plan import shares_done
-    from unseen.studies.store import Store
+def _plan_remaining(entries: list[Entry], workers: int, timing: Timing | None, out: Path) -> tuple[Plan, int]:
+    """The plan of what a results directory does not have yet, and the number of trials that failed there."""
+    from unseen.running.plan import plan as make_plan
+    from unseen.running.plan import shares_done
+    from unseen.store.schema import FILE
+    from unseen.store.store import Store
 
-    if not (out / FILE).is_file():  # nothing was run yet
-        return make(entries, workers, rates), 0
+    if not (out / FILE).is_file():  # nothing has been run there
+        return make_plan(entries, workers, timing), 0
     with Store.read(out) as store:
-        done, status = shares_done(store, entries), store.status()
-    return make(entries, workers, rates, done), sum(status.get(e.cell.id) == "failed" for e in entries)
+        done = shares_done(store, entries)
+        status = store.status()
+    failed = sum(status.get(entry.trial.id) == "failed" for entry in entries)
+    return make_plan(entries, workers, timing, done), failed
 
 
-def _amounts(tally: Tally) -> dict[str, Any]:
+def _total_figures(totals: WorkTotals) -> dict[str, Any]:
     return {
-        "cells": tally.cells,
-        "ended": tally.ended,
-        "steps": tally.steps,
-        "flops": tally.flops,
-        "core_seconds": tally.seconds,
+        "trials": totals.trials,
+        "ended": totals.ended,
+        "steps": totals.steps,
+        "flops": totals.flops,
+        "core_seconds": totals.seconds,
     }
 
 
-def _plain(plan: Plan) -> dict[str, Any]:
+def _plan_figures(plan: Plan) -> dict[str, Any]:
     return {
-        **_amounts(plan.whole),
+        **_total_figures(plan.whole),
         "stacks": plan.stacks,
         "parameters": list(plan.parameters),
         "workers": plan.workers,
@@ -188,99 +185,100 @@ def _plain(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _print(report: dict[str, Any]) -> None:
+def _print_report(report: dict[str, Any]) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"{report['study']}, scale {report['scale']}", style="bold")
     console.print(report["question"] + "\n")
-    for title, text in _lines(report):
+    for title, text in _summary_lines(report):
         console.print(f"{title:<11} {text}")
-    levels = [
-        {"axis": axis, "level": level, **_words(amounts, "left" in report)}
-        for axis, found in report["levels"].items()
-        for level, amounts in found.items()
-    ]
-    scales = [
-        {"other scale": scale, "stacks": f"{amounts['stacks']:,}", **_words(amounts)}
-        for scale, amounts in report["other_scales"].items()
-    ]
-    for rows in (levels, scales):
+    level_rows = []
+    for axis, levels in report["levels"].items():
+        for level, figures in levels.items():
+            level_rows.append({"axis": axis, "level": level, **_format_figures(figures, "left" in report)})
+    scale_rows = []
+    for scale, figures in report["other_scales"].items():
+        scale_rows.append({"other scale": scale, "stacks": f"{figures['stacks']:,}", **_format_figures(figures)})
+    for rows in (level_rows, scale_rows):
         if rows:
             console.print()
-            console.print(_table(rows, console.is_terminal))
+            console.print(_make_table(rows, console.is_terminal))
     if report["deviations"]:
-        console.print("\n".join(["", "differs from the paper:", *(f"- {said}" for said in report["deviations"])]))
+        console.print("\ndifferences from the paper:")
+        for deviation in report["deviations"]:
+            console.print(f"- {deviation}")
     console.print(f"\n{report['command']}")
 
 
-def _lines(report: dict[str, Any]) -> list[tuple[str, str]]:
-    from unseen.studies.progress import duration
+def _summary_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
+    from unseen.running.progress import duration
 
-    few, many = report["parameters"]
+    smallest, largest = report["parameters"]
+    parameters = f"{smallest:,}" if smallest == largest else f"{smallest:,} to {largest:,}"
     lines = [
-        ("cells", f"{report['cells']:,} in {report['stacks']:,} stacks"),
-        ("parameters", f"{few:,}" + ("" if few == many else f" to {many:,}") + " per model"),
+        ("trials", f"{report['trials']:,} in {report['stacks']:,} stacks"),
+        ("parameters", f"{parameters} per model"),
         ("steps", f"{report['steps']:,}"),
-        ("operations", f"{operations(report['flops'])} in training"),
-        ("time", _time(report)),
-        *([("", _contents(*report["kinds"]))] if report["kinds"] else []),
+        ("FLOPs", f"{format_flops(report['flops'])} in training"),
+        ("time", _format_time(report)),
     ]
-    budget, estimated, left = report["budget_seconds"], report["seconds_on_two_cores"], report.get("left")
-    if budget is not None:
-        bound = "at most " if report["at_most"] else ""
-        verdict = (
-            ""
-            if estimated is None
-            else f"; estimated {bound}{duration(estimated)}: " + ("fits" if estimated <= budget else "DOES NOT FIT")
+    if report["workloads"]:
+        measured, workloads = report["workloads"]
+        lines.append(
+            (
+                "",
+                "start-up, data, steps, validations, evaluation of best and last weights; measured on "
+                f"{measured} of {workloads} workload{'s' * (workloads > 1)}",
+            )
         )
-        lines.append(("budget", f"{duration(budget)} on two cores{verdict}"))
-    if left is not None:
-        failed = f", {left['failed']} of them failed (--retry-failed tries again)" if left["failed"] else ""
+    budget = report["budget_seconds"]
+    if budget is not None:
+        text = f"{duration(budget)} on two cores"
+        estimate = report["seconds_on_two_cores"]
+        if estimate is not None:
+            bound = "at most " if report["at_most"] else ""
+            text += f"; estimated {bound}{duration(estimate)}: {'fits' if estimate <= budget else 'DOES NOT FIT'}"
+        lines.append(("budget", text))
+    if "left" in report:
+        remaining = report["left"]
+        failed = f", {remaining['failed']} of them failed (--retry-failed tries again)" if remaining["failed"] else ""
         lines += [
-            ("ended", f"{left['ended']} of {left['cells']} cells in {left['directory']}{failed}"),
-            ("left", f"{left['steps']:,} steps, {operations(left['flops'])}, {_time(left)}"),
+            ("ended", f"{remaining['ended']} of {remaining['trials']} trials in {remaining['directory']}{failed}"),
+            ("left", f"{remaining['steps']:,} steps, {format_flops(remaining['flops'])}, {_format_time(remaining)}"),
         ]
     return lines
 
 
-def _time(plan: dict[str, Any]) -> str:
-    from unseen.studies.progress import duration
+def _format_time(figures: dict[str, Any]) -> str:
+    from unseen.running.progress import duration
 
-    if plan["wall_seconds"] is None:
-        return "not estimated (--no-probe, and nothing was measured before)"
-    workers = f"{plan['workers']} worker{'s' if plan['workers'] > 1 else ''}"
-    bound, early = ("at most ", "; cells may stop early") if plan["at_most"] else ("", "")
-    wall, core = duration(plan["wall_seconds"]), duration(plan["core_seconds"])
-    return f"{bound}{wall} with {workers}, {core} of one core{early}"
-
-
-def _contents(measured: int, kinds: int) -> str:
-    """What an estimate is made of.
-
-    >>> _contents(2, 3)
-    'start, data, steps, validations, evaluation of best and last; measured on 2 of 3 kinds of step'
-    """
-    return (
-        "start, data, steps, validations, evaluation of best and last; measured on "
-        f"{measured} of {kinds} kind{'s' if kinds > 1 else ''} of step"
-    )
+    if figures["wall_seconds"] is None:
+        return "not estimated (--no-probe, and there are no earlier measurements)"
+    workers = f"{figures['workers']} worker{'s' * (figures['workers'] > 1)}"
+    wall = duration(figures["wall_seconds"])
+    text = f"{wall} with {workers}, {duration(figures['core_seconds'])} of one core"
+    return f"at most {text}; trials may stop early" if figures["at_most"] else text
 
 
-def _words(amounts: dict[str, Any], left: bool = False) -> dict[str, str]:
-    """The columns of a table; those of what is left say so."""
-    from unseen.studies.progress import duration
+def _format_figures(figures: dict[str, Any], remaining: bool = False) -> dict[str, str]:
+    """The columns of a table; if they are about what remains to be done, their titles say so."""
+    from unseen.running.progress import duration
 
-    row = {"cells": f"{amounts['cells']:,}"} | ({"ended": f"{amounts['ended']:,}"} if left else {})
-    costs = {"steps": f"{amounts['steps']:,}", "FLOPs": operations(amounts["flops"])}
-    if amounts["core_seconds"] is not None:
-        costs["core time"] = duration(amounts["core_seconds"])
-    if amounts.get("wall_seconds") is not None:
-        costs["time"] = duration(amounts["wall_seconds"])
-    return row | {f"{name} left" if left else name: text for name, text in costs.items()}
+    row = {"trials": f"{figures['trials']:,}"}
+    if remaining:
+        row["ended"] = f"{figures['ended']:,}"
+    costs = {"steps": f"{figures['steps']:,}", "FLOPs": format_flops(figures["flops"])}
+    if figures["core_seconds"] is not None:
+        costs["core time"] = duration(figures["core_seconds"])
+    if figures.get("wall_seconds") is not None:
+        costs["time"] = duration(figures["wall_seconds"])
+    for name, text in costs.items():
+        row[f"{name} left" if remaining else name] = text
+    return row
 
 
-def _table(rows: list[dict[str, str]], terminal: bool) -> Table:
+def _make_table(rows: list[dict[str, str]], terminal: bool) -> Table:
     from rich import box
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""`unseen report`: a page about a directory, or its figures as files."""
+"""`unseen report`: write a directory's report as one page, or its figures as files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from unseen.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
-    from unseen.report.source import Source
+    from unseen.report.data import Source
 
 
 def report(
@@ -18,20 +18,19 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The page (default: DIR/report.html); with --figure a file whose "
-            "ending says the format (svg, pdf, png, json, csv), or a folder."
+            help="The page (default: DIR/report.html); with --figure a file (svg, pdf, png, json or csv), or a folder."
         ),
     ] = None,
     figure: Annotated[
         list[str] | None,
-        typer.Option("--figure", metavar="NAME", help="Write this figure instead of the page; repeatable."),
+        typer.Option("--figure", metavar="NAME", help="Write this figure instead of the page; may be repeated."),
     ] = None,
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="FOLDER", help="Write every figure as SVG, PDF, PNG and CSV.")
     ] = None,
-    scale: Annotated[str | None, typer.Option(help="Of which scale (default: the largest that was run).")] = None,
+    scale: Annotated[str | None, typer.Option(help="The scale to report (default: the largest that was run).")] = None,
 ) -> None:
-    """Write one HTML file that says what was asked, answered and run; it opens offline. Works on unfinished runs, too.
+    """Write a report: one HTML file that opens offline. This also works while runs are in progress.
 
     Examples:
 
@@ -43,41 +42,43 @@ def report(
 
     unseen report runs/table2 --figures figures
     """
+    from unseen.report.data import Source
+    from unseen.report.export import save_all
     from unseen.report.page import write_page
-    from unseen.report.save import save_all
-    from unseen.report.source import Source
 
     if figures is not None and (figure or out is not None):
         raise UsageError("--figures FOLDER writes every figure; give it without --figure and --out")
     if figures is not None:
-        written = save_all(Source.read(directory, scale), figures)
-        if not written:
+        files = save_all(Source.read(directory, scale), figures)
+        if not files:
             raise CheckFailed(f"{directory} has nothing to draw yet")
     elif figure:
         if out is None:
             raise UsageError(f"--figure {figure[0]} needs --out FILE.svg, .pdf, .png, .json or .csv, or a folder")
-        written = _chosen(Source.read(directory, scale), figure, out)
+        files = _save_figures(Source.read(directory, scale), figure, out)
     else:
-        written = [write_page(directory, out, scale, lambda text: typer.echo(f"{text} …", err=True))]
-    for path in written:
-        typer.echo(path)
+        files = [write_page(directory, out, scale, lambda text: typer.echo(f"{text} …", err=True))]
+    for file in files:
+        typer.echo(file)
 
 
-def _chosen(source: Source, names: list[str], out: Path) -> list[Path]:
-    """Some figures: one to a file, any number to a folder."""
-    from unseen.report.figures import figure as find
-    from unseen.report.save import publish, save
+def _save_figures(source: Source, names: list[str], out: Path) -> list[Path]:
+    """Save one figure to a file, or any number of figures to a folder."""
+    from unseen.report.export import publish, save
+    from unseen.report.figures import figure as find_figure
 
-    chosen, folder = [find(name) for name in names], out.is_dir() or not out.suffix
-    if len(chosen) > 1 and not folder:
-        raise UsageError(f"{len(chosen)} figures do not fit into one file: give --out a folder")
+    figures = [find_figure(name) for name in names]
+    to_folder = out.is_dir() or not out.suffix
+    if len(figures) > 1 and not to_folder:
+        raise UsageError(f"{len(figures)} figures do not fit into one file: give --out a folder")
     drawings = []
-    for one in chosen:
-        drawing = one.draw(source)
+    for figure in figures:
+        drawing = figure.draw(source)
         if drawing is None:
             raise CheckFailed(
-                f"figure '{one.name}' has nothing to draw: what it shows is not among the runs of "
-                f"{source.directory} that have ended"
+                f"figure '{figure.name}' has nothing to draw: no finished run of {source.directory} provides its data"
             )
-        drawings.append((one, drawing))
-    return publish(drawings, out) if folder else [save(one, drawing, out) for one, drawing in drawings]
+        drawings.append((figure, drawing))
+    if to_folder:
+        return publish(drawings, out)
+    return [save(figure, drawing, out) for figure, drawing in drawings]

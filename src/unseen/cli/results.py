@@ -1,45 +1,41 @@
-"""`unseen results`: the records of a directory."""
+"""`unseen results`: the records of a directory, and analyses over its runs as tables."""
 
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from unseen.cli.output import write
-from unseen.errors import UsageError
+from unseen.cli.output import write_output
+from unseen.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
     import pandas as pd
 
+    from unseen.store.store import Store
 
-class Format(StrEnum):
-    """How to print records."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    parquet = "parquet"
+Format = Literal["table", "csv", "json", "parquet"]
 
 
 def results(
     directory: Annotated[Path, typer.Argument(help="A directory that `train` or `run` wrote.")],
-    format: Annotated[Format, typer.Option(help="table: a summary; the others: every record.")] = Format.table,
+    format: Annotated[Format, typer.Option(help="table: a summary; the other formats: every record.")] = "table",
     curves: Annotated[bool, typer.Option("--curves", help="The learning curves instead of the records.")] = False,
-    cells: Annotated[bool, typer.Option("--cells", help="One row per run: how far it is, how it ended.")] = False,
-    failures: Annotated[bool, typer.Option("--failures", help="What failed and why, with tracebacks.")] = False,
+    trials: Annotated[bool, typer.Option("--trials", help="One row per trial: its progress and how it ended.")] = False,
+    failures: Annotated[bool, typer.Option("--failures", help="The failed trials with their tracebacks.")] = False,
     provenance: Annotated[bool, typer.Option("--provenance", help="Versions, machine and times of each run.")] = False,
     votes: Annotated[bool, typer.Option("--votes", help="In how many experiments each gating is the best.")] = False,
-    success: Annotated[bool, typer.Option("--success", help="How many runs converge, how many solve.")] = False,
+    success: Annotated[
+        bool, typer.Option("--success", help="How many runs converge, and how many of them solve each split.")
+    ] = False,
     grid: Annotated[str, typer.Option(metavar="ROWS,COLUMNS", help="Accuracies as a matrix over two axes.")] = "",
     out: Annotated[Path | None, typer.Option(help="A file to write instead of printing (needed for parquet).")] = None,
 ) -> None:
-    """Print what runs left behind; it may be asked while they are going on.
+    """Print the results of a directory. This also works while its runs are in progress.
 
     Examples:
 
@@ -53,113 +49,213 @@ def results(
 
     unseen results runs/ctl --grid bridge,shared
     """
-    asked = {
+    flags = {
         "curves": curves,
-        "cells": cells,
+        "trials": trials,
         "failures": failures,
         "provenance": provenance,
         "votes": votes,
         "success": success,
         "grid": bool(grid),
     }
-    if sum(asked.values()) > 1:
-        raise UsageError(f"{', '.join(f'--{name}' for name in asked)} are different tables; give one of them")
-    what = next((name for name, chosen in asked.items() if chosen), "records")
-    if grid and format is not Format.table:
-        raise UsageError("--grid is a table for people; give --format without it for every record")
-    for_people: dict[str, Callable[[], str]] = {
-        "records": lambda: _summary(directory),
-        "failures": lambda: _failures(directory),
-        "success": lambda: _success(directory),
-        "grid": lambda: _grid(directory, grid),
-    }
-    if format is Format.table and what in for_people:
-        write(for_people[what](), out)
+    chosen = [name for name, flag in flags.items() if flag]
+    if len(chosen) > 1:
+        raise UsageError(f"{', '.join(f'--{name}' for name in flags)} are different tables; give one of them")
+    if grid and format != "table":
+        raise UsageError("--grid prints a table; use --format without --grid to get every record")
+    table_name = chosen[0] if chosen else "records"
+    if format == "table":
+        write_output(_read_text(directory, table_name, grid), out)
         return
-    table = _frame(directory, what)
-    if format is Format.parquet:
-        _parquet(table, out)
-        return
-    texts = {
-        Format.table: lambda: table.to_string(index=False),
-        Format.csv: lambda: table.to_csv(index=False),
-        Format.json: lambda: _json(table),
-    }
-    write(texts[format](), out)
+    table = _read_table(directory, table_name)
+    if format == "csv":
+        write_output(table.to_csv(index=False), out)
+    elif format == "json":
+        # Every digit of every number; NaN, which JSON does not have, becomes null.
+        rows = table.astype(object).where(table.notna(), None).to_dict("records")
+        write_output(json.dumps(rows, indent=1, ensure_ascii=False), out)
+    else:
+        _write_parquet(table, out)
 
 
-def _summary(directory: Path) -> str:
-    from unseen.cli.summary import summary
+def _read_text(directory: Path, table_name: str, grid: str) -> str:
+    """A table as text; some tables have a form of their own for the terminal."""
+    from unseen.cli.summary import summarize
+    from unseen.store.store import Store
 
-    return summary(directory)
-
-
-def _success(directory: Path) -> str:
-    from unseen.cli.analyses import success_text
-
-    return success_text(_frame(directory, "success"))
-
-
-def _grid(directory: Path, axes: str) -> str:
-    from unseen.cli.analyses import grid
-    from unseen.studies.store import Store
-
-    with Store.read(directory) as store:
-        return grid(store, axes)
+    if table_name == "records":
+        return summarize(directory)
+    if table_name == "failures":
+        return _format_failures(directory)
+    if table_name == "success":
+        return _format_success(_read_table(directory, "success"))
+    if table_name == "grid":
+        with Store.read(directory) as store:
+            return _format_grid(store, grid)
+    return _read_table(directory, table_name).to_string(index=False)
 
 
-def _frame(directory: Path, what: str) -> pd.DataFrame:
-    from unseen.cli.analyses import success, votes
-    from unseen.studies.store import Store
-    from unseen.studies.tables import cells_table
+def _read_table(directory: Path, table_name: str) -> pd.DataFrame:
+    from unseen.store.store import Store
+    from unseen.store.tables import trials_table
 
     with Store.read(directory) as store:
-        frames: dict[str, Callable[[], pd.DataFrame]] = {
-            "records": store.records,
-            "curves": store.curves,
-            "failures": store.failures,
-            "provenance": store.provenance,
-            "cells": lambda: cells_table(store.entries()),
-            "votes": lambda: votes(store),
-            "success": lambda: success(store),
-        }
-        return frames[what]()
+        if table_name == "votes":
+            return _votes_table(store)
+        if table_name == "success":
+            return _success_table(store)
+        if table_name == "trials":
+            return trials_table(store.entries())
+        if table_name == "curves":
+            return store.curves()
+        if table_name == "failures":
+            return store.failures()
+        if table_name == "provenance":
+            return store.provenance()
+        return store.records()
 
 
-def _failures(directory: Path) -> str:
-    from unseen.studies.store import Store
-    from unseen.studies.tables import cells_table
+def _format_failures(directory: Path) -> str:
+    from unseen.store.store import Store
+    from unseen.store.tables import trials_table
 
     with Store.read(directory) as store:
-        failures, cells = store.failures(), cells_table(store.entries()).set_index("cell")
+        failures = store.failures()
+        trials = trials_table(store.entries()).set_index("trial")
     if not len(failures):
-        return "no cell has failed"
+        return "no trial has failed"
     lines = []
-    for row in failures.itertuples():
-        cell = cells.loc[[row.cell]].iloc[0]
-        lines += [
-            f"{cell.task} {cell.task_options} · {cell.model} {cell.model_options} · seed {cell.seed}, "
-            f"after step {row.step}: {row.cause}",
-            str(row.traceback),
-        ]
+    for failure in failures.itertuples():
+        trial = trials.loc[[failure.trial]].iloc[0]  # a trial of several scales has several rows
+        lines.append(
+            f"{trial.task} {trial.task_options} · {trial.model} {trial.model_options} · seed {trial.seed}, "
+            f"after step {failure.step}: {failure.cause}"
+        )
+        lines.append(str(failure.traceback))
     return "\n".join(lines)
 
 
-def _json(table: pd.DataFrame) -> str:
-    """Every digit of every number; what is not a number is null."""
-    whole = table.astype(object)
-    return json.dumps(whole.where(table.notna(), None).to_dict("records"), indent=1, ensure_ascii=False)
-
-
-def _parquet(table: pd.DataFrame, out: Path | None) -> None:
+def _write_parquet(table: pd.DataFrame, out: Path | None) -> None:
     if out is None:
         raise UsageError("--format parquet needs --out FILE")
-    # A column of Parquet has one type: an axis with levels of several is written as text.
-    texts = table.select_dtypes(object)
-    mixed = [name for name in texts if texts[name].dropna().map(type).nunique() > 1]
+    # A Parquet column has one type: an axis whose levels have several types is written as text.
+    objects = table.select_dtypes(object)
+    mixed = [name for name in objects if objects[name].dropna().map(type).nunique() > 1]
     try:
         table.astype(dict.fromkeys(mixed, str)).to_parquet(out)
     except ImportError:
         raise UsageError("Parquet needs the extra 'parquet': pip install 'unseen[parquet]'") from None
     except OSError as error:
         raise UsageError(f"{out} can't be written: {error.strerror or error}") from error
+
+
+# -- votes, success rates, matrices ---------------------------------------------------------------------------------
+
+
+def _votes_table(store: Store) -> pd.DataFrame:
+    """The votes at every scale, from the last weights as in the paper."""
+    import pandas as pd
+
+    from unseen.analysis.votes import vote_table
+
+    records, entries = store.tables(overall=True)
+    if "gating" not in _study_axes(entries):
+        raise UsageError(
+            f"votes are cast between gatings, and {store.work.get('study', 'a single train')} has no axis "
+            "gating; studies of the rules family have one, e.g. rules-main"
+        )
+    tables = [vote_table(rows).assign(scale=scale) for scale, rows in records.groupby("scale", sort=False)]
+    votes = pd.concat(tables or [vote_table(records).assign(scale="")], ignore_index=True)
+    return votes[["scale", *votes.columns.drop("scale")]]
+
+
+def _success_table(store: Store) -> pd.DataFrame:
+    """How many runs of each configuration converged, and how many of these solve every other split (last weights)."""
+    import pandas as pd
+
+    from unseen.analysis.accuracy import success_table
+
+    records, entries = store.tables(overall=True)
+    axes = _configuration_axes(records, entries)
+    diverged = []
+    for entry in entries[entries.status == "diverged"].to_dict("records"):
+        names = {key: json.loads(entry[key])["name"] for key in ("task", "model")}
+        diverged.append({"scale": entry["scale"], **names, **json.loads(entry["levels"])})
+    return success_table(records, axes, diverged=pd.DataFrame(diverged).reindex(columns=axes))
+
+
+def _format_success(table: pd.DataFrame) -> str:
+    """The success table as text: means with their spread over seeds, counts with intervals."""
+    import pandas as pd
+
+    from unseen.analysis.accuracy import CONVERGED, SOLVED
+
+    if not len(table):
+        return "no run has an accuracy in and out of distribution yet"
+    axes = list(table.columns[: table.columns.get_loc("split")])
+    counts = ["runs", "diverged"] if table["diverged"].any() else ["runs"]
+    columns: dict[str, Iterable[object]] = {name: table[name] for name in [*axes, "split", *counts]}
+    columns["iid"] = _format_means(table, "inside")
+    columns["converged"] = _format_counts(table, "converged", table["runs"])
+    columns["all runs"] = _format_means(table, "accuracy")
+    columns["converged runs"] = _format_means(table, "accuracy_converged")
+    columns["of them solve it"] = _format_counts(table, "solved", table["converged"])
+    note = (
+        f"converged: iid accuracy of at least {CONVERGED:g}; solved: more than {SOLVED:g}. Last weights; ± one "
+        "standard deviation over seeds; rates with 95 % Wilson intervals"
+    )
+    return f"{pd.DataFrame(columns).to_string(index=False)}\n\n{note}"
+
+
+def _format_grid(store: Store, axes: str) -> str:
+    """Mean ± standard deviation over seeds of the accuracy of the last weights, as matrices over two axes: one for each
+    split and combination of the other axes."""
+    records, entries = store.tables(overall=True)
+    rows = records[(records["metric"] == "accuracy") & (records["selection"] == "last")]
+    available = _configuration_axes(records, entries)
+    chosen = [name.strip() for name in axes.split(",")]
+    if len(chosen) != 2 or len(set(chosen)) != 2:
+        raise UsageError(f"--grid {axes}: name two axes, rows first, e.g. --grid {','.join(available[:2])}")
+    for name in chosen:
+        if name not in available:
+            raise UsageError(f"--grid {axes}: no axis '{name}' here. {nearest(name, available)}")
+    others = ["split", *(name for name in available if name not in chosen)]
+    blocks = []
+    for levels, group in rows.groupby(others, sort=False, dropna=False):
+        means = group.groupby(chosen, sort=True)["value"].agg(["mean", "std"])
+        matrix = means.apply(lambda row: _format_mean(row["mean"], row["std"]), axis=1).unstack().fillna("")
+        title = "  ".join(str(level) for level in levels if level == level)
+        blocks += [title, matrix.to_string(), ""]
+    return "\n".join(blocks) or "no run has ended yet"
+
+
+def _study_axes(entries: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(axis for levels in entries.levels.unique() for axis in json.loads(levels)))
+
+
+def _configuration_axes(records: pd.DataFrame, entries: pd.DataFrame) -> list[str]:
+    """The axes of the study, and before them scale, task and model where they differ."""
+    axes = _study_axes(entries)
+    columns = []
+    for name in ("scale", "task", "model"):
+        if name in records and (name in axes or records[name].nunique() > 1):
+            columns.append(name)
+    return list(dict.fromkeys([*columns, *axes])) or ["task", "model"]
+
+
+def _format_mean(mean: float, spread: float) -> str:
+    if mean != mean:
+        return ""
+    return f"{mean:.3f}" if spread != spread else f"{mean:.3f} ± {spread:.3f}"
+
+
+def _format_means(table: pd.DataFrame, name: str) -> list[str]:
+    return [_format_mean(*row) for row in zip(table[name], table[f"{name}_spread"], strict=True)]
+
+
+def _format_counts(table: pd.DataFrame, name: str, totals: pd.Series) -> list[str]:
+    texts = []
+    for count, total, low, high in zip(table[name], totals, table[f"{name}_low"], table[f"{name}_high"], strict=True):
+        interval = f" [{low:.2f}, {high:.2f}]" if low == low else ""
+        texts.append(f"{count:g} of {total:g}{interval}")
+    return texts

@@ -1,4 +1,4 @@
-"""`--set key=value`: which option of the task, the model or the recipe is meant."""
+"""`--set key=value`: parse options, and find out whether they belong to the task, the model or the recipe."""
 
 from __future__ import annotations
 
@@ -12,58 +12,77 @@ from unseen.errors import UsageError, nearest
 if TYPE_CHECKING:
     from unseen.config import Config
 
-HELP = "An option as key=value, e.g. --set length=5; prefix it where two parts know it (task.…, model.…, recipe.…)."
+HELP = (
+    "Set an option as key=value, e.g. --set length=5. Where several components have the option, prefix it "
+    "(task.…, model.…, recipe.…). May be repeated."
+)
 
 
-def settings(given: Sequence[str], parts: Mapping[str, type[Config]], flag: str = "--set") -> dict[str, dict[str, Any]]:
-    """The options of each part: a bare key goes to the one part that knows it, `part.key` where it says. `flag` is the
-    command's option by which they were given.
+def parse_settings(
+    assignments: Sequence[str], components: Mapping[str, type[Config]], flag: str = "--set"
+) -> dict[str, dict[str, Any]]:
+    """The options of each component (task, model, recipe), from texts like `length=5` or `recipe.clip=null`.
 
-    >>> from unseen.engine.recipe import Recipe
-    >>> settings(["steps=20", "recipe.clip=null"], {"recipe": Recipe})
+    A key without a prefix belongs to the only component that has such an option. `flag` is the command-line option that
+    error messages mention.
+
+    >>> from unseen.training.recipe import Recipe
+    >>> parse_settings(["steps=20", "recipe.clip=null"], {"recipe": Recipe})
     {'recipe': {'steps': 20, 'clip': None}}
-    >>> from unseen.engine.recipe import Evaluation
-    >>> settings(["conditions=train,iid"], {"evaluation": Evaluation})
-    {'evaluation': {'conditions': ['train', 'iid']}}
+    >>> from unseen.training.recipe import Evaluation
+    >>> parse_settings(["splits=train,iid"], {"evaluation": Evaluation})
+    {'evaluation': {'splits': ['train', 'iid']}}
     """
-    found: dict[str, dict[str, Any]] = {part: {} for part in parts}
-    known = {part: [k for k in config.model_fields if k != "name"] for part, config in parts.items()}
-    for text in given:
-        key, equals, value = text.partition("=")
+    settings: dict[str, dict[str, Any]] = {component: {} for component in components}
+    option_names = {
+        component: [name for name in config.model_fields if name != "name"] for component, config in components.items()
+    }
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
         if not equals:
-            raise UsageError(f"{flag} {text}: expected key=value, e.g. {flag} length=5")
-        part, dot, option = key.partition(".")
-        prefixed = dot and part in parts
-        owners = [p for p in parts if (p == part and option in known[p] if prefixed else key in known[p])]
-        option = option if prefixed else key
+            raise UsageError(f"{flag} {assignment}: expected key=value, e.g. {flag} length=5")
+        prefix, dot, suffix = key.partition(".")
+        prefixed = bool(dot) and prefix in components
+        option = suffix if prefixed else key
+        candidates = [prefix] if prefixed else list(components)
+        owners = [component for component in candidates if option in option_names[component]]
         if not owners:
-            names = known[part] if prefixed else {name for options in known.values() for name in options}
-            raise UsageError(f"{flag} {text}: unknown option '{key}'. {nearest(option, names)}")
+            names = {name for component in candidates for name in option_names[component]}
+            raise UsageError(f"{flag} {assignment}: unknown option '{key}'. {nearest(option, names)}")
         if len(owners) > 1:
             choices = " or ".join(f"{owner}.{key}" for owner in owners)
-            raise UsageError(f"{flag} {text}: '{key}' is an option of several parts; say {choices}")
-        if option in found[owners[0]]:
-            raise UsageError(f"{flag} {text}: '{option}' is given twice")
-        found[owners[0]][option] = _option(value, parts[owners[0]].model_fields[option].annotation)
-    return found
+            raise UsageError(f"{flag} {assignment}: several components have the option '{key}'; write {choices}")
+        owner = owners[0]
+        if option in settings[owner]:
+            raise UsageError(f"{flag} {assignment}: '{option}' is given twice")
+        settings[owner][option] = _parse_option(text, components[owner].model_fields[option].annotation)
+    return settings
 
 
-def _option(text: str, kind: Any) -> Any:
-    """A value of an option; where several are asked for, 1,3 is [1, 3] and 5 is [5].
+def add_steps(settings: Mapping[str, dict[str, Any]], steps: int | None) -> None:
+    """Put `--steps` among the recipe's options, and refuse it beside `--set steps=…`."""
+    if steps is None:
+        return
+    if "steps" in settings["recipe"]:
+        raise UsageError("--steps and --set steps=… mean the same; give one of them")
+    settings["recipe"]["steps"] = steps
 
-    Not where a word will do (`prior=zipf(1)`), nor where each of the several is itself a list: then it names a file.
+
+def _parse_option(text: str, annotation: Any) -> Any:
+    """The value of an option; where its type is a tuple, 1,3 becomes [1, 3] and 5 becomes [5].
+
+    A text stays a text if the option also accepts strings (`prior=zipf(1)`), and if the tuple holds tuples: then it
+    names a file.
     """
-    value = _value(text)
-    forms = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    several = str not in forms and any(
-        get_origin(one) is tuple and get_origin(get_args(one)[0]) is not tuple for one in forms
-    )
-    if not several or value is None or isinstance(value, list | dict):
+    value = _parse_value(text)
+    types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    tuples = [form for form in types if get_origin(form) is tuple and get_origin(get_args(form)[0]) is not tuple]
+    if str in types or not tuples or value is None or isinstance(value, list | dict):
         return value
-    return [_value(part.strip()) for part in text.split(",") if part.strip()]
+    return [_parse_value(item.strip()) for item in text.split(",") if item.strip()]
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """A JSON value, or else the text itself (`preset=released`, `length=5`, `mapping=null`)."""
     try:
         return json.loads(text)

@@ -3,113 +3,103 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from unseen.cli.output import write
-from unseen.cli.settings import HELP, settings
+from unseen.cli.output import write_output
+from unseen.cli.settings import HELP, parse_settings
 from unseen.errors import UsageError
 
 if TYPE_CHECKING:
     from unseen.tasks.base import Examples, Task
 
-
-class Format(StrEnum):
-    """How to show examples."""
-
-    text = "text"
-    json = "json"
-    svg = "svg"
-    png = "png"
-    html = "html"
+Format = Literal["text", "json", "svg", "png", "html"]
 
 
 def show(
     task: Annotated[str, typer.Argument(help="A task, e.g. retrieval/T6.")],
-    condition: Annotated[str, typer.Option(help="Which distribution.")] = "train",
-    n: Annotated[int, typer.Option("-n", help="How many examples.")] = 3,
-    start: Annotated[int, typer.Option(help="The first example.")] = 0,
-    data_seed: Annotated[int, typer.Option(help="Whose data.")] = 0,
-    format: Annotated[Format, typer.Option(help="How to show them.")] = Format.text,
+    split: Annotated[str, typer.Option(help="The split to show examples of.")] = "train",
+    n: Annotated[int, typer.Option("-n", help="Number of examples.")] = 3,
+    start: Annotated[int, typer.Option(help="Index of the first example.")] = 0,
+    data_seed: Annotated[int, typer.Option(help="Data seed.")] = 0,
+    format: Annotated[Format, typer.Option(help="Output format.")] = "text",
     out: Annotated[Path | None, typer.Option(help="A file to write; several pictures become NAME-0, NAME-1, …")] = None,
     set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
 ) -> None:
-    """Print examples: what is given, what is asked, the answer and why.
+    """Print examples of a task: the inputs, the question, the answer and why.
 
     Examples:
 
     unseen show retrieval/T6 --set length=5
 
-    unseen show retrieval/T4 --condition ood/single --format svg -n 1 --out t4.svg
+    unseen show retrieval/T4 --split ood/single --format svg -n 1 --out t4.svg
     """
     from unseen.tasks import TASKS
-    from unseen.tasks import task as make
+    from unseen.tasks import task as make_task
 
-    options = settings(set or [], {"task": TASKS.load(task)})["task"]
-    found = make(task, **options)
+    options = parse_settings(set or [], {"task": TASKS.load(task)})["task"]
+    made_task = make_task(task, **options)
     if n < 1:
         raise UsageError(f"-n {n}: give a positive number of examples")
-    examples = found.sample(condition, n, start, data_seed)
-    writer = {Format.text: _text, Format.json: _json, Format.html: _html}.get(format)
-    if writer is not None:
-        write(writer(found, examples, condition), out)
-        if format is Format.text and out is None:
-            typer.echo(f"\n{_page(found)}", err=True)
-    elif n > 1 or format is Format.png:
-        _write_pictures(found, examples, format, out)
+    examples = made_task.sample(split, n, start, data_seed)
+    page = f"page: tasks/{made_task.name} of the documentation (make docs)"
+    if format == "text":
+        write_output(_as_text(made_task, examples, split), out)
+        if out is None:
+            typer.echo(f"\n{page}", err=True)
+    elif format == "json":
+        write_output("\n".join(json.dumps(made_task.record(examples, i)) for i in range(n)), out)
+    elif format == "html":
+        write_output(_as_html(made_task, examples, f"{made_task.name} · {split}", page), out)
+    elif n > 1 or format == "png":
+        _write_pictures(made_task, examples, format, out)
     else:
-        write(found.picture(examples, 0), out)
+        write_output(made_task.picture(examples, 0), out)
 
 
-def _text(task: Task, examples: Examples, condition: str) -> str:
-    unseen = task.condition(condition).unseen
-    head = f"{task.name} · {condition} · {task.condition(condition).summary}"
-    head += f"\nunseen here: {', '.join(unseen)}" if unseen else ""
-    zero_loss = task.zero_loss(condition)
-    head += "" if zero_loss is None else f"\nalways answering 0 is off by {zero_loss:.4f} on average"
-    return "\n\n".join([head, *(task.describe(examples, i) for i in range(len(examples)))])
+def _as_text(task: Task, examples: Examples, split: str) -> str:
+    heading = f"{task.name} · {split} · {task.get_split(split).summary}"
+    unseen = task.get_split(split).unseen
+    if unseen:
+        heading += f"\nunseen here: {', '.join(unseen)}"
+    zero_loss = task.zero_loss(split)
+    if zero_loss is not None:
+        heading += f"\nmean absolute error of always predicting 0: {zero_loss:.4f}"
+    return "\n\n".join([heading, *(task.describe(examples, i) for i in range(len(examples)))])
 
 
-def _page(task: Task) -> str:
-    """Where more about a task stands."""
-    return f"page: tasks/{task.name} of the documentation (make docs)"
-
-
-def _json(task: Task, examples: Examples, condition: str) -> str:
-    return "\n".join(json.dumps(task.record(examples, i)) for i in range(len(examples)))
-
-
-def _html(task: Task, examples: Examples, condition: str) -> str:
+def _as_html(task: Task, examples: Examples, title: str, page: str) -> str:
     from html import escape
 
-    parts = [
-        f"<figure>{task.picture(examples, i)}<figcaption><pre>{escape(task.describe(examples, i))}</pre>"
-        "</figcaption></figure>"
-        for i in range(len(examples))
-    ]
-    title = escape(f"{task.name} · {condition}")
+    figures = []
+    for i in range(len(examples)):
+        caption = f"<pre>{escape(task.describe(examples, i))}</pre>"
+        figures.append(f"<figure>{task.picture(examples, i)}<figcaption>{caption}</figcaption></figure>")
     style = "body{font:1rem system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}figure{margin:2rem 0}"
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{style}</style></head><body><h1>{title}</h1>{''.join(parts)}<p>{escape(_page(task))}</p></body></html>"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<style>{style}</style></head><body><h1>{escape(title)}</h1>{''.join(figures)}<p>{escape(page)}</p>"
+        "</body></html>"
     )
 
 
 def _write_pictures(task: Task, examples: Examples, format: Format, out: Path | None) -> None:
+    """Write every example as SVG or PNG; several examples go to numbered files."""
     if out is None:
         raise UsageError(f"--format {format} with these options needs --out FILE")
-    targets = [out] if len(examples) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(len(examples))]
-    for i, target in enumerate(targets):
+    files = [out]
+    if len(examples) > 1:
+        files = [out.with_stem(f"{out.stem}-{i}") for i in range(len(examples))]
+    for i, file in enumerate(files):
         picture = task.picture(examples, i)
-        write(_png(picture) if format is Format.png else picture, target)
-    if len(targets) > 1:
-        typer.echo(f"{len(targets)} pictures: {targets[0]} … {targets[-1]}", err=True)
+        write_output(_to_png(picture) if format == "png" else picture, file)
+    if len(files) > 1:
+        typer.echo(f"{len(files)} pictures: {files[0]} … {files[-1]}", err=True)
 
 
-def _png(svg: str) -> bytes:
+def _to_png(svg: str) -> bytes:
     try:
         import vl_convert
     except ImportError:

@@ -1,4 +1,4 @@
-"""`unseen studies`: what there is to run."""
+"""`unseen studies`: list the studies, or describe one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def studies(
-    name: Annotated[str | None, typer.Argument(help="A study to look into: a name, or a YAML or Python file.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A study to describe: a name, or a YAML or Python file.")] = None,
 ) -> None:
-    """List the studies with their scales, one line each; or show what one of them asks, varies and claims.
+    """List the studies with their scales, one line each; or show the question, axes and claims of one study.
 
     Examples:
 
@@ -26,56 +26,55 @@ def studies(
     from unseen.studies.study import study
 
     if name is not None:
-        typer.echo("\n".join(_page(study(name))))
+        typer.echo("\n".join(_describe_study(study(name))))
         return
     from unseen.studies.catalog import STUDIES
 
-    found = {entry: study(entry.name) for entry in sorted(STUDIES, key=lambda e: e.name)}
-    width = max(len(entry.name) for entry in found)
-    for entry, one in found.items():
-        typer.echo(f"{entry.name:<{width}}  {entry.summary} · {_scales(one)}")
+    entries = sorted(STUDIES, key=lambda entry: entry.name)
+    width = max(len(entry.name) for entry in entries)
+    for entry in entries:
+        scales = []
+        for scale, minutes in study(entry.name).scales.items():
+            scales.append(scale if minutes is None else f"{scale} {minutes:g} min")
+        typer.echo(f"{entry.name:<{width}}  {entry.summary} · {', '.join(scales)}")
     typer.echo(
-        "\nunseen studies NAME shows one; unseen plan NAME prices it; unseen run NAME --out DIR runs it. "
-        "Minutes are on two cores.",
+        "\nunseen studies NAME describes a study; unseen plan NAME estimates its cost; unseen run NAME --out DIR "
+        "runs it. Minutes are for two cores.",
         err=True,
     )
 
 
-def _scales(one: Study) -> str:
-    """`smoke 1 min, mini 45 min, full`."""
-    return ", ".join(scale if minutes is None else f"{scale} {minutes:g} min" for scale, minutes in one.scales.items())
-
-
-def _page(one: Study) -> list[str]:
-    """Question, size, axes, claims and deviations of a study."""
+def _describe_study(study: Study) -> list[str]:
+    """The question, size, axes, claims and deviations of a study."""
     from unseen.studies.deviations import levels_in_use
 
-    entries = {scale: one.entries(scale) for scale in one.scales}
-    lines = [f"{one.name}@{one.version}", *([one.question] if one.question else []), "", "scales"]
-    for scale, found in entries.items():
-        seeds = len({entry.cell.seed for entry in found})
-        minutes = one.scales[scale]
+    entries = {scale: study.entries(scale) for scale in study.scales}
+    lines = [f"{study.name}@{study.version}"]
+    if study.question:
+        lines.append(study.question)
+    lines += ["", "scales"]
+    for scale, scale_entries in entries.items():
+        seeds = len({entry.trial.seed for entry in scale_entries})
+        minutes = study.scales[scale]
         budget = "" if minutes is None else f", within {minutes:g} min on two cores"
-        lines.append(f"  {scale:<8}{len(found)} cells, {seeds} seed{'s' * (seeds != 1)}{budget}")
+        lines.append(f"  {scale:<8}{len(scale_entries)} trials, {seeds} seed{'s' * (seeds != 1)}{budget}")
     lines += ["", "axes"]
-    levels = {scale: levels_in_use(found) for scale, found in entries.items()}
+    levels = {scale: levels_in_use(scale_entries) for scale, scale_entries in entries.items()}
     for axis in dict.fromkeys(axis for used in levels.values() for axis in used):
-        by_scale = {scale: ", ".join(map(str, used.get(axis, []))) for scale, used in levels.items()}
-        for text in dict.fromkeys(by_scale.values()):
-            where = [scale for scale, said in by_scale.items() if said == text]
-            shown = "" if len(where) == len(by_scale) else f"   ({', '.join(where)})"
-            lines.append(f"  {axis}: {text or 'none'}{shown}")
-    if one.claims:
-        lines += ["", f"claims: {', '.join(one.claims)}"]
-    deviations = {"every scale": list(one.notes)}
-    deviations |= {scale: [said for said in one.deviations(scale) if said not in one.notes] for scale in one.scales}
-    return [
-        *lines,
-        "",
-        "deviations",
-        *(
-            f"  {where}: {'; '.join(said) or 'nothing else'}"
-            for where, said in deviations.items()
-            if said or where in one.scales
-        ),
-    ]
+        # Scales with the same levels share a line.
+        scales_by_levels: dict[str, list[str]] = {}
+        for scale, used in levels.items():
+            text = ", ".join(map(str, used.get(axis, [])))
+            scales_by_levels.setdefault(text, []).append(scale)
+        for text, scales in scales_by_levels.items():
+            suffix = "" if len(scales) == len(levels) else f"   ({', '.join(scales)})"
+            lines.append(f"  {axis}: {text or 'none'}{suffix}")
+    if study.claims:
+        lines += ["", f"claims: {', '.join(study.claims)}"]
+    lines += ["", "deviations"]
+    if study.notes:
+        lines.append(f"  every scale: {'; '.join(study.notes)}")
+    for scale in study.scales:
+        deviations = [deviation for deviation in study.deviations(scale) if deviation not in study.notes]
+        lines.append(f"  {scale}: {'; '.join(deviations) or 'nothing else'}")
+    return lines

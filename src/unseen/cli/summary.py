@@ -1,188 +1,218 @@
-"""What a store says at a glance: scores with intervals, what has not ended, what was still learning."""
+"""The summary that `run`, `train` and `results` print: scores with intervals, and what to know about the runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unseen.cli.output import align_columns, format_level
+
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
-_TITLES = {"accuracy": "accuracy", "loss": "loss", "relative_loss": "mean absolute error, in units of answering zero"}
 MOST_INTERVALS = 200
-"""In a longer table nobody reads intervals, and everybody waits for them."""
+"""Longer tables show standard deviations: so many bootstrap intervals would take too long."""
+MOST_CONFIGURATIONS = 6
+"""The number of configurations that a note lists by name."""
+_TITLES = {
+    "accuracy": "accuracy",
+    "loss": "loss",
+    "relative_loss": "mean absolute error relative to the all-zeros predictor",
+}
+_NOT_CONVERGED = "not converged at the end"
+_UNKNOWN = "too few validations to tell whether converged"
 
 
-def summary(directory: Path) -> str:
-    """The table of a study, or of a single `train`, as text."""
-    from unseen.studies.store import Store
+def summarize(directory: Path) -> str:
+    """The results of a study, or of a single `train`, as a text."""
+    from unseen.store.store import Store
 
     with Store.read(directory) as store:
-        (records, entries), work = store.tables(overall=True), store.work
-    return _study(records, entries, work) if "study" in work else _train(records, entries, work)
+        records, entries = store.tables(overall=True)
+        work = store.work
+    if "study" in work:
+        return _summarize_study(records, entries, work)
+    return _summarize_train(records, entries, work)
 
 
-def _study(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -> str:
-    """One block per scale: a line per place, with the best weights' score on every condition."""
-    from unseen.studies.store import ENDED
-    from unseen.studies.tables import labelled
+# -- studies ------------------------------------------------------------------------------------------------------
+
+
+def _summarize_study(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -> str:
+    """One block per scale: a line per configuration, with the score of the best weights on every split."""
+    from unseen.store.store import ENDED
+    from unseen.store.tables import label_entries
 
     if entries.empty:
         return f"{work['study']}: nothing has been entered yet"
-    placed, place = labelled(entries)
-    axes = [a for a in ("task", "model") if placed[a].nunique() > 1 and not _follows(placed, a, place)]
-    axes += [a for a in place if a != "scale"]
+    labelled_entries, columns = label_entries(entries)
+    study_axes = [column for column in columns if column != "scale"]
+    axes = []
+    for column in ("task", "model"):
+        names = labelled_entries[column]
+        # Task and model are left out where the study's own axes already determine them.
+        determined = bool(study_axes) and bool(
+            (labelled_entries.groupby(study_axes, dropna=False)[column].nunique() == 1).all()
+        )
+        if names.nunique() > 1 and not determined:
+            axes.append(column)
+    axes += study_axes
     lines = []
-    for scale, cells in placed.groupby("scale", sort=False):
-        ended = cells.status.isin(ENDED)
-        lines += [f"{work['study']} {scale}: {ended.sum()} of {len(cells)} cells have ended", ""]
-        lines += _tables(records[records["scale"] == scale], axes) if ended.any() else []
-        lines += _notes(cells, axes)
+    for scale, trials in labelled_entries.groupby("scale", sort=False):
+        ended = trials.status.isin(ENDED)
+        lines += [f"{work['study']} {scale}: {ended.sum()} of {len(trials)} trials have ended", ""]
+        if ended.any():
+            lines += _score_tables(records[records["scale"] == scale], axes)
+        lines += ["", *_study_notes(trials, axes)]
     return "\n".join(lines)
 
 
-def _follows(placed: pd.DataFrame, part: str, place: list[str]) -> bool:
-    """Whether the axes already say which task or model it is."""
-    axes = [a for a in place if a != "scale"]
-    return bool(axes) and bool((placed.groupby(axes, dropna=False)[part].nunique() == 1).all())
+def _score_tables(records: pd.DataFrame, axes: list[str]) -> list[str]:
+    """A table of accuracies, and a table of losses for the runs that have no accuracy."""
+    accuracies = records[records.metric == "accuracy"]
+    others = records[~records.trial.isin(accuracies.trial.unique())]
+    loss = "relative_loss" if (others.metric == "relative_loss").any() else "loss"
+    lines: list[str] = []
+    for rows in (accuracies, others[others.metric == loss]):
+        if len(rows):
+            lines += [*([""] if lines else []), *_score_table(rows, axes)]
+    return lines
 
 
-def _tables(records: pd.DataFrame, axes: list[str]) -> list[str]:
-    """A table of the accuracies, and one of the losses of the runs that have no accuracy."""
-    scored = records.cell[records.metric == "accuracy"].unique()
-    right, rest = records[records.metric == "accuracy"], records[~records.cell.isin(scored)]
-    off = rest[rest.metric == ("relative_loss" if (rest.metric == "relative_loss").any() else "loss")]
-    return [line for rows in (right, off) if len(rows) for line in (*_table(rows, axes), "")][:-1]
+def _score_table(records: pd.DataFrame, axes: list[str]) -> list[str]:
+    """One line per configuration, one column per split."""
+    best = records[records.selection == "best"]
+    splits = best.split.unique().tolist()
+    # {levels of a configuration: {split: values}}, in the order of the study
+    scores: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for *levels, split, value in zip(*best[[*axes, "split", "value"]].to_numpy(object).T, strict=True):
+        configuration = tuple(map(format_level, levels))
+        scores.setdefault(configuration, {}).setdefault(split, []).append(value)
+    rows = [[*axes, "runs", *splits]]
+    for configuration, by_split in scores.items():
+        row = [*configuration, str(max(map(len, by_split.values())))]
+        for split in splits:
+            row.append(_format_score(by_split[split], len(scores) <= MOST_INTERVALS) if split in by_split else "")
+        rows.append(row)
+    return [f"{_TITLES[records.metric.iloc[0]]}:", *align_columns(rows)]
 
 
-def _table(records: pd.DataFrame, axes: list[str]) -> list[str]:
-    """A line per place; a column per condition."""
-    best, metric = records[records.selection == "best"], records.metric.iloc[0]
-    conditions = best.condition.unique().tolist()
-    groups: dict[tuple[Any, ...], list[float]] = {}
-    for *levels, condition, value in zip(*best[[*axes, "condition", "value"]].to_numpy(object).T, strict=True):
-        groups.setdefault((*map(_shown, levels), condition), []).append(value)
-    places = list(dict.fromkeys(key[:-1] for key in groups))
-    rows = [[*axes, "runs", *conditions]]
-    for place in places:
-        found = [groups.get((*place, c)) for c in conditions]
-        runs = max(len(values) for values in found if values is not None)
-        rows.append(
-            [
-                *place,
-                str(runs),
-                *("" if values is None else _score(values, len(places) <= MOST_INTERVALS) for values in found),
-            ]
-        )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [f"{_TITLES[metric]}:", *lines]
-
-
-def _shown(level: Any) -> str:
-    """A level as text; nothing where a cell has no level on the axis."""
-    return "" if level is None or level != level else str(level)
-
-
-def _score(found: list[float], interval: bool) -> str:
+def _format_score(values: list[float], interval: bool) -> str:
     import numpy as np
 
-    values = np.array(found, float)
-    values = values[np.isfinite(values)]
-    if not len(values):
+    from unseen.stats import FEWEST
+
+    finite = np.array(values, float)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
         return "none"
-    if len(values) < 3 or not interval:
-        spread = f" ± {values.std(ddof=1):.3f}" if len(values) > 1 else ""
-        return f"{values.mean():.3f}{spread}"
-    return f"{values.mean():.3f} {_interval(values)}"
+    if interval and len(finite) >= FEWEST:
+        return _format_estimate(finite)
+    spread = f" ± {finite.std(ddof=1):.3f}" if len(finite) > 1 else ""
+    return f"{finite.mean():.3f}{spread}"
 
 
-def _interval(values: object) -> str:
+def _format_estimate(values: np.ndarray[Any, Any]) -> str:
+    """The mean of at least three values, with its interval."""
     from unseen.randomness import stream
-    from unseen.stats import bootstrap
+    from unseen.stats import estimate
 
-    found = bootstrap(values, generator=stream("interval", "summary").block(), covers="seeds")  # type: ignore[arg-type]
-    return f"[{found.low:.3f}, {found.high:.3f}]"
+    mean = estimate(values, generator=stream("interval", "summary").block(), covers="seeds")
+    return f"{mean.value:.3f} [{mean.interval.low:.3f}, {mean.interval.high:.3f}]"
 
 
-def _notes(cells: pd.DataFrame, axes: list[str]) -> list[str]:
-    """What else one must know, a line each."""
+def _study_notes(trials: pd.DataFrame, axes: list[str]) -> list[str]:
+    """Which trials failed, diverged or did not converge, how many are pending, and what the intervals cover."""
     from unseen.stats import FEWEST, INDICATIVE
 
-    ended = cells.status.isin(["finished", "stopped"])
-    covers = "initialisation and data" if (cells.seed == cells.data_seed).all() else "initialisation, on one data set"
-    sizes = cells[ended].groupby(axes or "scale", dropna=False).size()
-    enough = sizes[sizes >= FEWEST]
-    marks = [
-        ("failed", cells.status == "failed"),
-        ("diverged", cells.status == "diverged"),
-        ("still learning at the end", ended & (cells.still_learning == 1)),
-        ("too few validations to tell whether still learning", ended & cells.still_learning.isna()),
-    ]
-    notes = [_where(cells[chosen], axes, what) for what, chosen in marks if chosen.any()]
-    pending = int((cells.status == "pending").sum())
-    notes += [f"{pending} cells have not ended; the same `run` goes on with them"] if pending else []
+    ended = trials.status.isin(["finished", "stopped"])
+    marked = {
+        "failed": trials.status == "failed",
+        "diverged": trials.status == "diverged",
+        _NOT_CONVERGED: ended & (trials.not_converged == 1),
+        _UNKNOWN: ended & trials.not_converged.isna(),
+    }
+    notes = [_list_runs(trials[rows], axes, label) for label, rows in marked.items() if rows.any()]
+    pending = int((trials.status == "pending").sum())
+    if pending:
+        notes.append(f"{pending} trials have not ended; run the same command again to continue them")
     if ended.any():
-        spread = f"intervals: 95 %, bootstrap over seeds ({covers})" + (
-            "; indicative where there are fewer than 10 seeds" if (enough < INDICATIVE).any() else ""
+        sizes = trials[ended].groupby(axes or "scale", dropna=False).size()
+        enough = sizes[sizes >= FEWEST]
+        if len(enough):
+            spread = f"intervals: 95 %, bootstrap over seeds ({_describe_seeds(trials)})"
+            if (enough < INDICATIVE).any():
+                spread += "; indicative where there are fewer than 10 seeds"
+        else:
+            spread = "± one standard deviation"
+        notes.append(f"best weights on validation; {spread}")
+    return notes
+
+
+def _describe_seeds(trials: pd.DataFrame) -> str:
+    """What differs between two seeds."""
+    own_data = (trials.seed == trials.data_seed).all()
+    return "initialisation and data" if own_data else "initialisation, on one data set"
+
+
+def _list_runs(trials: pd.DataFrame, axes: list[str], label: str) -> str:
+    """A note such as `not converged at the end: 3 runs (T6 T+Pos+Att seed 0, 4; …)`."""
+    groups = trials.groupby(axes, sort=False, dropna=False) if axes else [((), trials)]
+    texts = []
+    for levels, rows in groups:
+        configuration = " ".join(filter(None, map(format_level, levels)))
+        texts.append(f"{configuration} seed {', '.join(map(str, rows.seed))}".strip())
+    listed = "; ".join(texts[:MOST_CONFIGURATIONS]) + ("; …" if len(texts) > MOST_CONFIGURATIONS else "")
+    return f"{label}: {len(trials)} run{'s' * (len(trials) > 1)} ({listed})"
+
+
+# -- single trainings -----------------------------------------------------------------------------------------------
+
+
+def _summarize_train(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -> str:
+    """The scores of every seed for both the best and the last weights, with the mean and its interval."""
+    from unseen.studies.trial import format_options
+
+    lines = []
+    if work:
+        lines.append(
+            f"{format_options(work['task'])} · {format_options(work['model'])} · recipe {format_options(work['recipe'])}"
         )
-        notes.append("best weights on validation; " + (spread if len(enough) else "± one standard deviation"))
-    return ["", *notes]
-
-
-def _where(cells: pd.DataFrame, axes: list[str], what: str) -> str:
-    """`still learning at the end: 3 runs (T6 T+Pos+Att seed 0, 4; …)`."""
-    groups = cells.groupby(axes, sort=False, dropna=False) if axes else [((), cells)]
-    places = [
-        f"{' '.join(filter(None, map(_shown, key)))} seed {', '.join(map(str, rows.seed))}" for key, rows in groups
-    ]
-    shown = "; ".join(p.strip() for p in places[:6]) + ("; …" if len(places) > 6 else "")
-    return f"{what}: {len(cells)} run{'s' if len(cells) > 1 else ''} ({shown})"
-
-
-def _train(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -> str:
-    """Scores of every seed under both selection rules, with the mean and its interval."""
-    from unseen.studies.cell import words
-
-    lines = [f"{words(work['task'])} · {words(work['model'])} · recipe {words(work['recipe'])}"] if work else []
-    metric = _metric(records)
-    whole = records[records.metric == metric]
-    for (condition, selection), rows in whole.groupby(["condition", "selection"]):
-        lines.append(_line(f"{condition} {metric}, {selection} weights", rows))
+    metric = "accuracy" if (records.metric == "accuracy").any() else "loss"
+    for (split, selection), rows in records[records.metric == metric].groupby(["split", "selection"]):
+        lines.append(_format_seeds(f"{split} {metric}, {selection} weights", rows))
     pending = int((entries.status == "pending").sum())
+    if pending:
+        lines.append(f"{pending} of {len(entries)} runs have not ended")
     ended = entries.status.isin(["finished", "stopped"])
-    covered = "initialisation and data" if work.get("data_seed") == "own" else "initialisation, on one data set"
-    notes = [
-        f"{pending} of {len(entries)} runs have not ended" if pending else "",
-        _seeds(entries, entries.status == "failed", "failed"),
-        _seeds(entries, entries.status == "diverged", "diverged"),
-        _seeds(entries, entries.still_learning == 1, "still learning at the end"),
-        _seeds(entries, ended & entries.still_learning.isna(), "too few validations to tell whether still learning"),
-        f"intervals: 95 %, bootstrap over seeds ({covered})"
-        + ("; indicative, fewer than 10 seeds" if ended.sum() < 10 else "")
-        if ended.sum() >= 3
-        else "",
-    ]
-    return "\n".join(lines + [note for note in notes if note])
+    marked = {
+        "failed": entries.status == "failed",
+        "diverged": entries.status == "diverged",
+        _NOT_CONVERGED: entries.not_converged == 1,
+        _UNKNOWN: ended & entries.not_converged.isna(),
+    }
+    for label, applies in marked.items():
+        if applies.any():
+            lines.append(f"{label}: seed {', '.join(map(str, entries[applies].seed))}")
+    if ended.sum() >= 3:
+        covered = "initialisation and data" if work.get("data_seed") == "own" else "initialisation, on one data set"
+        indicative = "; indicative, fewer than 10 seeds" if ended.sum() < 10 else ""
+        lines.append(f"intervals: 95 %, bootstrap over seeds ({covered}){indicative}")
+    return "\n".join(lines)
 
 
-def _metric(records: pd.DataFrame) -> str:
-    return "accuracy" if (records.metric == "accuracy").any() else "loss"
-
-
-def _line(title: str, rows: pd.DataFrame) -> str:
+def _format_seeds(title: str, rows: pd.DataFrame) -> str:
+    """A line with the mean over seeds, its interval, and the value of every seed."""
     import numpy as np
 
-    rows = rows.sort_values(["seed", "data_seed"])
-    values = rows.value.to_numpy(float)
-    whole = values[np.isfinite(values)]
-    spread = f" {_interval(whole)}" if len(whole) >= 3 else ""
-    each = " ".join(f"{v:.3f}" for v in values)
-    mean = f"{whole.mean():.3f}" if len(whole) else "none"
-    left_out = f" ({len(values) - len(whole)} not finite, left out)" if len(whole) < len(values) else ""
-    return f"{title}: {mean}{spread} over {len(whole)} seeds{left_out}: {each}"
+    from unseen.stats import FEWEST
 
-
-def _seeds(entries: pd.DataFrame, chosen: pd.Series, what: str) -> str:
-    seeds = ", ".join(map(str, entries[chosen].seed))
-    return f"{what}: seed {seeds}" if seeds else ""
+    values = rows.sort_values(["seed", "data_seed"]).value.to_numpy(float)
+    finite = values[np.isfinite(values)]
+    mean = f"{finite.mean():.3f}" if len(finite) else "none"
+    if len(finite) >= FEWEST:
+        mean = _format_estimate(finite)
+    omitted = f" ({len(values) - len(finite)} not finite, left out)" if len(finite) < len(values) else ""
+    by_seed = " ".join(f"{value:.3f}" for value in values)
+    return f"{title}: {mean} over {len(finite)} seeds{omitted}: {by_seed}"

@@ -1,43 +1,36 @@
-"""`unseen track`: the records of a directory for the tool one is used to."""
+"""`unseen track`: write the results of a directory for an experiment tracker."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 HELP = (
-    "Also log to tensorboard, mlflow or wandb (offline): the tool, or tool:DIR (default: DIR/tracking/…). "
+    "Also log to tensorboard, mlflow or wandb (offline): TOOL, or TOOL:DIR (default: DIR/tracking/TOOL). "
     "May be repeated."
 )
 
-
-class Tool(StrEnum):
-    """For which tool to write."""
-
-    tensorboard = "tensorboard"
-    mlflow = "mlflow"
-    wandb = "wandb"
+Tool = Literal["tensorboard", "mlflow", "wandb"]
 
 
 def track(
     directory: Annotated[Path, typer.Argument(help="A directory that `train`, `run` or `tune` wrote or is writing.")],
-    to: Annotated[Tool, typer.Option(help="tensorboard, mlflow or wandb (offline; runs that have ended).")],
-    out: Annotated[Path, typer.Option(help="Where its files go; a second call adds what is new.")],
+    to: Annotated[Tool, typer.Option(help="The tracker; wandb is written offline, and only runs that have ended.")],
+    out: Annotated[Path, typer.Option(help="Directory of the logs; a second call adds what is new.")],
 ) -> None:
-    """Write learning curves and records for TensorBoard, MLflow or Weights & Biases. Nothing leaves this machine.
+    """Write learning curves and results for TensorBoard, MLflow or Weights & Biases. No data leave this machine.
 
     Examples:
 
     unseen track runs/t1 --to tensorboard --out logs
     """
-    from unseen.studies.sinks.feed import Feed
-    from unseen.studies.store import Store
+    from unseen.store.store import Store
+    from unseen.tracking.follow import LogWriter
 
     with Store.read(directory):
-        pass  # a wrong directory leaves no logs behind
-    with Feed(directory, to.value, out) as feed:
-        written = feed.update()
-    typer.echo(f"{written} runs written to {out}" if written else f"{out} was up to date")
+        pass  # a wrong directory is refused before the logs are created
+    with LogWriter(directory, to, out) as writer:
+        count = writer.update()
+    typer.echo(f"{count} runs written to {out}" if count else f"{out} was up to date")

@@ -1,4 +1,4 @@
-"""`unseen verify`: prove a task, or judge foreign examples."""
+"""`unseen verify`: check a task, or judge examples of foreign files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from unseen.cli.settings import HELP, settings
+from unseen.cli.settings import HELP, parse_settings
 from unseen.errors import CheckFailed, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -17,26 +17,30 @@ if TYPE_CHECKING:
     from unseen.tasks.verify import Check
 
 COLOURS = {"ok": "green", "known": "yellow", "shown": "dim", "FAIL": "bold red"}
-MOST = 20
-"""How many mismatches of a file are told in full; of the others the lines."""
+MOST_MISMATCHES = 20
+"""The number of mismatches of a file that are printed in full; of the others, only the line numbers."""
 
 
 def verify(
     name: Annotated[str, typer.Argument(help="A task (retrieval/T4) or a family (retrieval).", metavar="TASK|FAMILY")],
-    n: Annotated[int, typer.Option("-n", help="Examples per condition.")] = 10_000,
-    data: Annotated[list[Path] | None, typer.Option(help="Foreign examples to judge, on form and target.")] = None,
-    mapping: Annotated[Path | None, typer.Option(help="The query table of the foreign examples (retrieval).")] = None,
-    world: Annotated[Path | None, typer.Option(help="The world of the foreign examples (ctl).")] = None,
+    n: Annotated[int, typer.Option("-n", help="Number of examples per split.")] = 10_000,
+    data: Annotated[
+        list[Path] | None, typer.Option(help="A file of foreign examples to check: their form and their targets.")
+    ] = None,
+    mapping: Annotated[Path | None, typer.Option(help="Query table of the foreign examples (retrieval).")] = None,
+    world: Annotated[Path | None, typer.Option(help="World of the foreign examples (ctl).")] = None,
     ties: Annotated[
         str | None,
         typer.Option(
-            help="Where several objects fit a foreign question: an error, or the smallest (x, y) counts (gcog).",
+            help="If several objects fit a foreign question: report an error, or take the smallest (x, y) (gcog).",
             metavar="error|smallest",
         ),
     ] = None,
     set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
 ) -> None:
-    """Check a task in every way: solver, spec, purity, what is unseen, balance, shortcuts, artefacts.
+    """Check a task: labels against the solver, spec, determinism, unseen factors, balance, shortcuts, artefacts.
+
+    With --data, check the examples of a file against the task's solver instead.
 
     Examples:
 
@@ -48,57 +52,66 @@ def verify(
 
     unseen verify gcog --data examples.jsonl --ties smallest
     """
-    tasks = _tasks(name, [*(set or []), *([] if ties is None else [f"ties={ties}"])])
+    assignments = [*(set or [])]
+    if ties is not None:
+        assignments.append(f"ties={ties}")
+    tasks = _make_tasks(name, assignments)
     companions = {key: path for key, path in {"mapping": mapping, "world": world}.items() if path is not None}
     if (companions or ties) and not data:
         raise UsageError(f"--{next(iter([*companions, 'ties']))} goes with --data FILE")
-    if data and tasks[0].alike:
-        tasks = tasks[:1]
-    passed = (
-        [_judge(task, path, companions) for path in data for task in tasks]
-        if data
-        else [_check(task, n) for task in tasks]
-    )
+    if data:
+        # Where all tasks of the family have the same solver, one of them is enough.
+        judges = tasks[:1] if tasks[0].alike else tasks
+        passed = [_judge_file(task, path, companions) for path in data for task in judges]
+    else:
+        passed = [_check_task(task, n) for task in tasks]
     if not all(passed):
         raise CheckFailed(f"{passed.count(False)} of {len(passed)} {'files' if data else 'tasks'} failed")
 
 
-def _tasks(name: str, given: list[str]) -> list[Task]:
+def _make_tasks(name: str, assignments: list[str]) -> list[Task]:
+    """The task of this name, or all tasks of a family."""
     from unseen.tasks import TASKS
-    from unseen.tasks import task as make
+    from unseen.tasks import task as make_task
 
-    families = {e.name.partition("/")[0] for e in TASKS}
+    families = {entry.name.partition("/")[0] for entry in TASKS}
     if "/" not in name and name not in families:
-        raise UsageError(f"unknown family '{name}'. {nearest(name, families | {e.name for e in TASKS})}")
-    names = [name] if "/" in name else [e.name for e in TASKS if e.name.startswith(f"{name}/")]
-    return [make(n, **settings(given, {"task": TASKS.load(n)})["task"]) for n in names]
+        raise UsageError(f"unknown family '{name}'. {nearest(name, families | {entry.name for entry in TASKS})}")
+    names = [name] if "/" in name else [entry.name for entry in TASKS if entry.name.startswith(f"{name}/")]
+    tasks = []
+    for task_name in names:
+        options = parse_settings(assignments, {"task": TASKS.load(task_name)})["task"]
+        tasks.append(make_task(task_name, **options))
+    return tasks
 
 
-def _judge(task: Task, path: Path, companions: dict[str, Path]) -> bool:
-    judgement, judge = task.judge(path, **companions), task.family if task.alike else task.name
-    for wrong in judgement.mismatches[:MOST]:
-        typer.echo(f"{path}, line {wrong.line}: {wrong.what} is {wrong.given}, {judge} says {wrong.expected}")
-    more = list(dict.fromkeys(wrong.line for wrong in judgement.mismatches[MOST:]))
-    if more:
-        count = len(judgement.mismatches) - MOST
-        typer.echo(f"… and {count} more, line{'s' * (len(more) > 1)} {', '.join(map(str, more))}")
+def _judge_file(task: Task, path: Path, companions: dict[str, Path]) -> bool:
+    judgement = task.judge(path, **companions)
+    judge = task.family if task.alike else task.name
+    for mismatch in judgement.mismatches[:MOST_MISMATCHES]:
+        typer.echo(
+            f"{path}, line {mismatch.line}: {mismatch.what} is {mismatch.given}, {judge} says {mismatch.expected}"
+        )
+    others = judgement.mismatches[MOST_MISMATCHES:]
+    if others:
+        lines = list(dict.fromkeys(mismatch.line for mismatch in others))
+        typer.echo(f"… and {len(others)} more, line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}")
     typer.echo(f"{path}: {judgement.right} of {judgement.examples} answers agree with {judge}{judgement.note}")
     return not judgement.mismatches
 
 
-def _check(task: Task, n: int) -> bool:
-    from unseen.tasks.verify import verify as run
+def _check_task(task: Task, n: int) -> bool:
+    from unseen.tasks.verify import verify as verify_task
 
     console = Console(highlight=False, soft_wrap=True)
     options = " ".join(f"{k}={v}" for k, v in task.options().items() if k not in ("name", "mapping", "world", "graph"))
     console.print(Text(f"{task.name} {options}".strip(), style="bold"))
+    width = max(len(split) for split in task.splits)
 
-    width = max(len(condition) for condition in task.conditions)
-
-    def say(check: Check) -> None:
+    def print_check(check: Check) -> None:
         status = Text(f"  {check.status:<6}", style=COLOURS[check.status])
-        console.print(status + Text(f"{check.condition:<{width}} {check.name:<34} {check.detail}", style=""))
+        console.print(status + Text(f"{check.split:<{width}} {check.name:<34} {check.detail}", style=""))
 
-    report = run(task, n, say)
+    report = verify_task(task, n, print_check)
     console.print(Text("  passed" if report.passed else "  FAILED", style=COLOURS["ok" if report.passed else "FAIL"]))
     return report.passed

@@ -1,4 +1,4 @@
-"""How each family's examples look to others: JSON lines as `unseen verify --data` reads them, and what goes along."""
+"""What depends on the family of a task: its JSON lines, the files beside them, its paper, and where tables come from."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any
 import numpy as np
 
 from unseen.tasks.base import Examples, Task
-from unseen.tasks.ctl.files import write_json_lines as write_ctl
-from unseen.tasks.ctl.graphs import FromGraph
+from unseen.tasks.ctl.audit import write_json_lines as write_ctl
 from unseen.tasks.ctl.task import Lookup
-from unseen.tasks.gcog.task import Gcog
-from unseen.tasks.gcog.tokens import read_things, read_tree
-from unseen.tasks.gcog.tree import thing_data, tree_data
+from unseen.tasks.ctl.variants import FromGraph
+from unseen.tasks.gcog.encode import read_objects, read_tree
+from unseen.tasks.gcog.task import GcogTask
+from unseen.tasks.gcog.tree import object_to_json, tree_to_json
 from unseen.tasks.retrieval.files import write_json_lines as write_retrieval
-from unseen.tasks.retrieval.mapping_file import write_mapping
+from unseen.tasks.retrieval.mapping import write_mapping
 from unseen.tasks.retrieval.task import Retrieval
-from unseen.tasks.rules.mha import RulesMha
-from unseen.tasks.rules.parameters import Coefficients
+from unseen.tasks.rules.generate import Coefficients
 from unseen.tasks.rules.task import Rules
+from unseen.tasks.rules.variants import RulesMha
 
 Companions = dict[str, str]
-"""By the option they stand for, the names of the files that lie beside the examples."""
+"""The names of the files beside the examples, by the option that they hold."""
 
 
 @dataclass(frozen=True)
-class Form:
-    """`lines` of a stretch of a condition's examples; `companions` writes the files that go with any format.
+class FamilyFormat:
+    """`lines` of a chunk of a split's examples; `companions` writes the files that go with any format.
 
     `judged`: whether `unseen verify --data` reads the lines.
     """
@@ -41,13 +41,16 @@ class Form:
     judged: bool = True
 
 
-def form(task: Task) -> Form:
-    """The form of a task's family; a task of none of ours has its own records, one a line."""
-    return next((found for kind, found in FORMS.items() if isinstance(task, kind)), RECORDS)
+def family_format(task: Task) -> FamilyFormat:
+    """The format of a task's family; other tasks write their own records, one per line."""
+    for family, family_lines in FORMATS.items():
+        if isinstance(task, family):
+            return family_lines
+    return RECORDS
 
 
-def written(write: Callable[[Path], None]) -> bytes:
-    """What a function writes to a file that it is given the path of."""
+def bytes_written(write: Callable[[Path], None]) -> bytes:
+    """The bytes that a function writes to a path."""
     with TemporaryDirectory(prefix="unseen-") as folder:
         path = Path(folder, "lines")
         write(path)
@@ -55,13 +58,15 @@ def written(write: Callable[[Path], None]) -> bytes:
 
 
 def _dump(records: Iterable[dict[str, Any]]) -> bytes:
-    return b"".join(
-        json.dumps(one, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n" for one in records
-    )
+    lines = []
+    for record in records:
+        text = json.dumps(record, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        lines.append(text.encode() + b"\n")
+    return b"".join(lines)
 
 
-def _retrieval_lines(task: Retrieval, examples: Examples, condition: str) -> bytes:
-    return written(lambda path: write_retrieval(examples, path))
+def _retrieval_lines(task: Retrieval, examples: Examples, split: str) -> bytes:
+    return bytes_written(lambda path: write_retrieval(examples, path))
 
 
 def _retrieval_companions(task: Retrieval, folder: Path) -> Companions:
@@ -71,53 +76,56 @@ def _retrieval_companions(task: Retrieval, folder: Path) -> Companions:
     return {"mapping": "mapping.txt"}
 
 
-def _ctl_lines(task: Lookup, examples: Examples, condition: str) -> bytes:
-    return written(lambda path: write_ctl(examples, task.actual_world, condition, path))
+def _ctl_lines(task: Lookup, examples: Examples, split: str) -> bytes:
+    return bytes_written(lambda path: write_ctl(examples, task.actual_world, split, path))
 
 
 def _ctl_companions(task: Lookup, folder: Path) -> Companions:
     task.actual_world.save(folder / "world.json")
-    found = {"world": "world.json"}
+    companions = {"world": "world.json"}
     if isinstance(task, FromGraph) and "graph" in task.options():
         (folder / "graph.json").write_bytes(_dump([task.options()["graph"]]))
-        found["graph"] = "graph.json"
-    return found
+        companions["graph"] = "graph.json"
+    return companions
 
 
-def _gcog_lines(task: Gcog, examples: Examples, condition: str) -> bytes:
-    schema, tokens = task.domain, task.tokens(examples)
-    rows = zip(tokens.rule.tolist(), tokens.grid, examples.targets.tolist(), strict=True)
-    return _dump(
-        {
-            "tree": tree_data(schema, read_tree(schema, rule)),
-            "objects": [thing_data(schema, thing) for thing in read_things(schema, grid)],
-            "target": target,
-        }
-        for rule, grid, target in rows
-    )
+def _gcog_lines(task: GcogTask, examples: Examples, split: str) -> bytes:
+    schema = task.domain
+    tokens = task.tokens(examples)
+    records = []
+    for rule, grid, target in zip(tokens.rule.tolist(), tokens.grid, examples.targets.tolist(), strict=True):
+        tree = tree_to_json(schema, read_tree(schema, rule))
+        objects = [object_to_json(schema, thing) for thing in read_objects(schema, grid)]
+        records.append({"tree": tree, "objects": objects, "target": target})
+    return _dump(records)
 
 
-def _rules_lines(task: Rules, examples: Examples, condition: str) -> bytes:
-    """One example a line; of rnn a block of them, because each line carries the matrices of the rules."""
-    numbers, rule = examples.inputs[task.spec.inputs[0].name], examples.inputs["rule"]
-    search = {"search": task.search} if isinstance(task, RulesMha) else {}
-    head = {"process": task.process, **search, "parameters": _rules_parameters(task)}
-    x = numbers.reshape(*rule.shape, task.rules, -1) if search else numbers
-    # An answer of rnn may be a state; all others are one number for each rule.
-    y = examples.targets if task.process == "rnn" and task.kind == "regression" else examples.targets[..., 0]
-    places: Iterable[int | slice] = range(len(examples))
+def _rules_lines(task: Rules, examples: Examples, split: str) -> bytes:
+    """One example per line; for rnn one block per line, because each line carries the matrices of the rules."""
+    x = examples.inputs[task.spec.inputs[0].name]
+    rule = examples.inputs["rule"]
+    targets = examples.targets
+    header: dict[str, Any] = {"process": task.process}
+    if isinstance(task, RulesMha):
+        header["search"] = task.search
+        x = x.reshape(*rule.shape, task.rules, -1)
+    header["parameters"] = _rules_parameters(task)
+    if task.process != "rnn" or task.kind != "regression":
+        targets = targets[..., 0]  # one number per rule; only the regression of rnn has vectors, its states
+    selections: Iterable[int | slice] = range(len(examples))
     if task.process == "rnn":
-        places = (slice(start, start + task.block) for start in range(0, len(examples), task.block))
-    return _dump(
-        {**head, "x": x[place].tolist(), "c": rule[place].tolist(), f"y_{task.setting}": y[place].tolist()}
-        for place in places
-    )
+        selections = (slice(start, start + task.block) for start in range(0, len(examples), task.block))
+    records = []
+    for selection in selections:
+        answers = {f"y_{task.setting}": targets[selection].tolist()}
+        records.append({**header, "x": x[selection].tolist(), "c": rule[selection].tolist(), **answers})
+    return _dump(records)
 
 
 def _rules_parameters(task: Rules) -> dict[str, Any]:
-    found = task.parameters
-    names = ("alpha", "beta") if isinstance(found, Coefficients) else ("A", "B", "w")
-    return {name: np.asarray(getattr(found, name)).tolist() for name in names}
+    parameters = task.parameters
+    names = ("alpha", "beta") if isinstance(parameters, Coefficients) else ("A", "B", "w")
+    return {name: np.asarray(getattr(parameters, name)).tolist() for name in names}
 
 
 def _rules_companions(task: Rules, folder: Path) -> Companions:
@@ -125,18 +133,61 @@ def _rules_companions(task: Rules, folder: Path) -> Companions:
     return {"parameters": "parameters.json"}
 
 
-def _record_lines(task: Task, examples: Examples, condition: str) -> bytes:
+def _record_lines(task: Task, examples: Examples, split: str) -> bytes:
     return _dump(task.record(examples, index) for index in range(len(examples)))
 
 
-def _none(task: Task, folder: Path) -> Companions:
+def _no_companions(task: Task, folder: Path) -> Companions:
     return {}
 
 
-FORMS: dict[type[Task], Form] = {
-    Retrieval: Form(_retrieval_lines, _retrieval_companions),
-    Lookup: Form(_ctl_lines, _ctl_companions),
-    Gcog: Form(_gcog_lines, _none),
-    Rules: Form(_rules_lines, _rules_companions),
+FORMATS: dict[type[Task], FamilyFormat] = {
+    Retrieval: FamilyFormat(_retrieval_lines, _retrieval_companions),
+    Lookup: FamilyFormat(_ctl_lines, _ctl_companions),
+    GcogTask: FamilyFormat(_gcog_lines, _no_companions),
+    Rules: FamilyFormat(_rules_lines, _rules_companions),
 }
-RECORDS = Form(_record_lines, _none, judged=False)
+RECORDS = FamilyFormat(_record_lines, _no_companions, judged=False)
+
+
+PAPERS: dict[type[Task], str] = {
+    Retrieval: "I.-T. Sorodoc, G. Boleda and M. Baroni, *Controlled tasks for model analysis: Retrieving discrete "
+    "information from sequences*, BlackboxNLP 2021",
+    Lookup: "R. Csordás, K. Irie and J. Schmidhuber, *CTL++: Evaluating Generalization on Never-Seen Compositional "
+    "Patterns of Known Functions, and Compatibility of Neural Representations*, EMNLP 2022",
+    GcogTask: "T. Ito, S. Dan, M. Rigotti, J. Kozloski and M. Campbell, *On the generalization capacity of neural networks "
+    "during generic multimodal reasoning*, ICLR 2024",
+    Rules: "S. Mittal, Y. Bengio and G. Lajoie, *Is a Modular Architecture Enough?*, NeurIPS 2022",
+}
+
+
+def paper(task: Task) -> str:
+    """The paper that introduced a task; empty for tasks of other families."""
+    for family, citation in PAPERS.items():
+        if isinstance(task, family):
+            return citation
+    return ""
+
+
+def tables(task: Task) -> str:
+    """The origin of the tables that this instance of a task uses; empty if there are none."""
+    if isinstance(task, Retrieval) and task.table:
+        if task.mapping is not None:
+            return (
+                "The query table `mapping.txt` was passed to the generator. If it is the one published with the "
+                "paper, it is the work of its authors, and their terms apply."
+            )
+        if task.preset == "released":
+            difference = "with the statistics of the published one, which it is not"
+        else:
+            difference = "and is not the published one"
+        return f"The query table `mapping.txt` was drawn by Unseen (task seed {task.task_seed}) {difference}."
+    if isinstance(task, Lookup):
+        origin = f"drawn by Unseen (task seed {task.task_seed})" if task.world is None else "passed to the generator"
+        return f"The world, `world.json` (symbols, function tables, sampling graph), was {origin}."
+    if isinstance(task, Rules):
+        return (
+            f"The numbers of the rules, `parameters.json`, are those of task seed {task.task_seed}, drawn as the "
+            "authors drew theirs."
+        )
+    return ""

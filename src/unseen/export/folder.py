@@ -1,4 +1,4 @@
-"""A folder that is there whole or not at all."""
+"""A new folder that appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,59 +10,60 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from unseen.errors import UsageError
-
-
-def check_free(out: Path) -> None:
-    """Refuse a place where something is already."""
-    if out == Path.cwd():
-        raise UsageError(f"{out} is the current folder; name a new one")
-    if out.is_dir():
-        held = sorted(one.name for one in out.iterdir())
-        if held:
-            raise UsageError(
-                f"{out} is not empty (it holds {held[0]}{' and more' * (len(held) > 1)}); "
-                "name a new folder, or empty this one"
-            )
-    elif os.path.lexists(out):
-        raise UsageError(f"{out} is a file; name a new folder")
+from unseen.files import PARTIAL, sync
 
 
 @contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
-    """A place to write to, beside `out`, that becomes `out` when all went well and vanishes when not.
+    """A temporary folder beside `out` to write to; it is renamed to `out` on success and removed on failure.
 
-    What a kill leaves behind is called `.NAME.….partial`.
+    After a kill, a folder called `.NAME.….partial` remains.
     """
     try:
         out = out.resolve()
         check_free(out)
         out.parent.mkdir(parents=True, exist_ok=True)
-        partial = out.with_name(f".{out.name}.{secrets.token_hex(4)}.partial")
+        partial = out.with_name(f".{out.name}.{secrets.token_hex(4)}{PARTIAL}")
         partial.mkdir()
     except OSError as error:
         raise _unwritable(out, error) from None
     try:
         yield partial
-        _sync(partial)
-        check_free(out)
-        if out.is_dir():
-            out.rmdir()
-        partial.rename(out)
+        publish_folder(partial, out)
     except OSError as error:
         raise _unwritable(out, error) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def check_free(out: Path) -> None:
+    """Raise an error if a file or a folder that is not empty is in the way."""
+    if out == Path.cwd():
+        raise UsageError(f"{out} is the current folder; name a new one")
+    if out.is_dir():
+        names = sorted(path.name for path in out.iterdir())
+        if names:
+            raise UsageError(
+                f"{out} is not empty (it holds {names[0]}{' and more' * (len(names) > 1)}); "
+                "name a new folder, or empty this one"
+            )
+    elif os.path.lexists(out):
+        raise UsageError(f"{out} is a file; name a new folder")
+
+
+def publish_folder(partial: Path, out: Path) -> None:
+    """Write everything in a folder through to the disk, then give it its name.
+
+    Without fsync, a power cut could leave the new name with incomplete files.
+    """
+    for path in [*partial.rglob("*"), partial]:
+        sync(path)
+    check_free(out)
+    if out.is_dir():
+        out.rmdir()
+    partial.rename(out)
+    sync(out.parent)
+
+
 def _unwritable(out: Path, error: OSError) -> UsageError:
     return UsageError(f"{out} can't be written: {error.strerror or error}")
-
-
-def _sync(folder: Path) -> None:
-    """Have everything in a folder on the disk, so that after a power cut the new name does not stand for less."""
-    for path in [*folder.rglob("*"), folder]:
-        opened = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

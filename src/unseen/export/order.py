@@ -1,38 +1,39 @@
-"""What was asked for, and what every file says about itself."""
+"""An export that was asked for: its description in every file, and the commands that repeat and verify it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from unseen.config import digest
-from unseen.export.chunks import columns, one_example
-from unseen.export.parts import Part, make_parts
-from unseen.tasks.base import DataSeed, Examples, Task
+from unseen.config import canonical, digest
+from unseen.export.splits import ExportedSplit, columns, dtype_name, first_example, select_splits
+from unseen.tasks.base import DataSeed, Task
 
 
 @dataclass(frozen=True)
 class Order:
-    """A task, a format, and which examples: the conditions named (none: all), n of each (None: all of a finite set)."""
+    """A task, a format and the examples to export: the named splits (none: all), n of each (None: all of a finite
+    split), and the exported splits that result."""
 
     task: Task
     format: str
-    conditions: tuple[str, ...]
+    splits: tuple[str, ...]
     n: int | None
     data_seed: DataSeed
-    parts: tuple[Part, ...]
+    parts: tuple[ExportedSplit, ...]
 
 
-def make_order(task: Task, format: str, conditions: Sequence[str], n: int | None, data_seed: DataSeed) -> Order:
-    """An order, refused if there are no such examples."""
-    return Order(task, format, tuple(conditions), n, data_seed, make_parts(task, conditions, n, data_seed))
+def plan_export(task: Task, format: str, splits: Sequence[str], n: int | None, data_seed: DataSeed) -> Order:
+    """An order; an error if there are no such examples."""
+    return Order(task, format, tuple(splits), n, data_seed, select_splits(task, splits, n, data_seed))
 
 
-def about(order: Order) -> dict[str, Any]:
-    """What all parts have in common, as JSON values: version, task and its options, spec, data seed."""
+def describe_export(order: Order) -> dict[str, Any]:
+    """The facts that all splits share, as JSON values: version, task and its options, spec, data seed."""
     task = order.task
     return {
         "unseen": version("unseen"),
@@ -45,45 +46,66 @@ def about(order: Order) -> dict[str, Any]:
     }
 
 
-def about_part(order: Order, part: Part) -> dict[str, Any]:
-    """The same, and what is said of one part: its condition, split and columns."""
-    found = columns(one_example(order.task, part, order.data_seed))
-    # The width of text differs from stretch to stretch.
-    forms = {
-        name: {"dtype": "text" if values.dtype.kind == "U" else values.dtype.name, "shape": list(values.shape[1:])}
-        for name, values in found.items()
-    }
+def describe_split(order: Order, selected: ExportedSplit) -> dict[str, Any]:
+    """The facts of `describe_export`, and those of a split: its description and its columns."""
+    forms = {}
+    for name, values in columns(first_example(order.task, selected, order.data_seed)).items():
+        forms[name] = {"dtype": dtype_name(values), "shape": list(values.shape[1:])}
     return {
-        **about(order),
-        "condition": asdict(part.condition),
-        "split": part.split,
-        "examples": part.examples,
+        **describe_export(order),
+        "split": asdict(selected.split),
+        "file_name": selected.file_name,
+        "examples": selected.examples,
         "columns": forms,
     }
 
 
-class Format:
-    """How the parts of an order are written, a subclass for each. `suffix` is what its files' names end with."""
+def export_command(order: Order, companions: Mapping[str, str]) -> str:
+    """The command that repeats the export; the files of `companions` are those in its folder."""
+    arguments = ["unseen", "export", order.task.name, *option_arguments(order.task, companions)]
+    for name in order.splits:
+        arguments += ["--split", name]
+    if order.n is not None:
+        arguments += ["-n", str(order.n)]
+    arguments += ["--data-seed", str(order.data_seed), "--format", order.format, "--out", "DIR"]
+    return shlex.join(arguments)
 
-    suffix = ""
-    card = False
-    """Whether a data card is written with it."""
 
-    def __init__(self, order: Order, folder: Path) -> None:
-        self.order, self.folder = order, folder
+def verify_command(task: Task, files: Sequence[str], companions: Mapping[str, str]) -> str:
+    """The command that verifies files of examples.
 
-    @classmethod
-    def check(cls, task: Task) -> None:
-        """Refuse a task that this format is not for, or an installation that lacks what it needs."""
+    A table goes with the examples; a world that was passed as an option is also part of the task.
 
-    def write(self, part: Part, stretches: Iterable[Examples]) -> None:
-        """Write one part, stretch by stretch."""
-        raise NotImplementedError
+    >>> from unseen.tasks import task
+    >>> verify_command(task("retrieval/T4", length=5), ["d/train.jsonl"], {"mapping": "d/mapping.txt"})
+    'unseen verify retrieval/T4 --set length=5 --data d/train.jsonl --mapping d/mapping.txt'
+    """
+    with_examples = [name for name in ("mapping", "world") if name in companions]
+    if "world" in task.options():
+        with_examples = [name for name in with_examples if name != "world"]
+    arguments = ["unseen", "verify", task.name, *option_arguments(task, companions, with_examples)]
+    for file in files:
+        arguments += ["--data", file]
+    for name in with_examples:
+        arguments += [f"--{name}", companions[name]]
+    return shlex.join(arguments)
 
-    def close(self) -> None:
-        """Called when all parts are written."""
 
-    @classmethod
-    def file(cls, part: Part) -> str:
-        """The name of what holds a part."""
-        return part.split + cls.suffix
+def option_arguments(task: Task, files: Mapping[str, str], skip: Collection[str] = ()) -> list[str]:
+    """The options of a task as arguments of `--set`; an option that a file holds is set to the file's name."""
+    arguments = []
+    for name, value in task.options().items():
+        if name != "name" and name not in skip:
+            arguments += ["--set", f"{name}={files.get(name) or _format_value(value)}"]
+    return arguments
+
+
+def _format_value(value: Any) -> str:
+    """A value as the command line reads it: a string without quotes, unless it could be read as another JSON value."""
+    if not isinstance(value, str):
+        return canonical(value)
+    try:
+        json.loads(value)
+    except ValueError:
+        return value
+    return canonical(value)

@@ -1,4 +1,4 @@
-"""An export from beginning to end: refuse, write beside, count, describe, and only then give it its name."""
+"""An export from beginning to end: check, write to a temporary folder, count, describe, and rename the folder."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from unseen.errors import UsageError, nearest
-from unseen.export.arrow import Parquet
 from unseen.export.card import write_card
-from unseen.export.chunks import chunks
-from unseen.export.commands import export_command, verify_command
-from unseen.export.families import Companions, form
+from unseen.export.families import Companions, family_format
 from unseen.export.folder import new_folder
-from unseen.export.hugging_face import HuggingFace
-from unseen.export.npz import Npz
-from unseen.export.order import Format, Order, about, make_order
-from unseen.export.parts import Part
-from unseen.export.tally import Tally
-from unseen.export.text import JsonLines, Tsv
+from unseen.export.formats import ExportFormat, HuggingFace, JsonLines, Npz, Parquet, Tsv
+from unseen.export.order import Order, describe_export, export_command, plan_export, verify_command
+from unseen.export.splits import ExportedSplit, SplitTally, chunks
 from unseen.tasks import task as make
 from unseen.tasks.base import DataSeed, Examples, Task
 
-FORMATS: dict[str, type[Format]] = {
+FORMATS: dict[str, type[ExportFormat]] = {
     "jsonl": JsonLines,
     "npz": Npz,
     "parquet": Parquet,
@@ -31,18 +26,18 @@ FORMATS: dict[str, type[Format]] = {
     "tsv": Tsv,
 }
 MANIFEST = "export.json"
-"""What was asked for and what was written: the last file of every export."""
+"""The description of the export: the last file of every export."""
 
-OnProgress = Callable[[Part, int], None]
-"""Called with a part and how many more of its examples are written."""
+OnProgress = Callable[[ExportedSplit, int], None]
+"""Called with a split and the number of its examples that were written since the last call."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A finished export: its folder, its parts, what holds each, and the command that proves it, where there is one."""
+    """A finished export: its folder, its splits, the file of each, and the command that verifies it, if there is one."""
 
     folder: Path
-    parts: tuple[Part, ...]
+    parts: tuple[ExportedSplit, ...]
     files: tuple[Path, ...]
     verify: str | None
 
@@ -51,73 +46,81 @@ def write_export(
     task: Task | str,
     out: str | Path,
     format: str,
-    conditions: Sequence[str] = (),
+    splits: Sequence[str] = (),
     n: int | None = None,
     data_seed: DataSeed = 0,
     on_progress: OnProgress | None = None,
 ) -> Exported:
-    """Write conditions of a task (default: all finite ones, whole; with n all, n examples each) to a new folder.
+    """Write splits of a task (default: all finite ones, whole; with n all, n examples each) to a new folder.
 
-    `format` is `jsonl`, `npz`, `parquet`, `hf` or `tsv`. The folder appears when everything is in it.
+    `format` is `jsonl`, `npz`, `parquet`, `hf` or `tsv`. The folder appears when it is complete.
 
-        unseen.export("ctl/A", "ctl-a", "parquet", conditions=["iid", "ood/transition"])
+        unseen.export("ctl/A", "ctl-a", "parquet", splits=["iid", "ood/transition"])
     """
     task = make(task) if isinstance(task, str) else task
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'. {nearest(format, FORMATS)}")
-    out, kind = Path(out), FORMATS[format]
-    order = make_order(task, format, conditions, n, data_seed)
-    kind.check(task)
+    out = Path(out)
+    file_format = FORMATS[format]
+    order = plan_export(task, format, splits, n, data_seed)
+    file_format.check(task)
     with new_folder(out) as folder:
-        companions = form(task).companions(task, folder)
-        files = kind(order, folder)
-        tallies = {part.condition.name: Tally(task) for part in order.parts}
-        for part in order.parts:
-            files.write(part, _counted(order, part, tallies[part.condition.name], on_progress))
-        files.close()
-        if kind.card:
+        companions = family_format(task).companions(task, folder)
+        writer = file_format(order, folder)
+        tallies = {selected.split.name: SplitTally(task) for selected in order.parts}
+        for selected in order.parts:
+            writer.write(selected, _counted(order, selected, tallies[selected.split.name], on_progress))
+        writer.close()
+        if file_format.card:
             (folder / "README.md").write_text(write_card(order, tallies, companions), encoding="utf-8")
-        manifest = _manifest(order, kind, tallies, companions)
+        manifest = _manifest(order, file_format, tallies, companions)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    paths = tuple(out / kind.file(part) for part in order.parts)
-    return Exported(out, order.parts, paths, _verify(order, kind, str(out), companions))
+    files = tuple(out / file_format.file(selected) for selected in order.parts)
+    return Exported(out, order.parts, files, _verify_command(order, file_format, str(out), companions))
 
 
-def _counted(order: Order, part: Part, tally: Tally, on_progress: OnProgress | None) -> Iterator[Examples]:
-    for examples in chunks(order.task, part, order.data_seed):
+def _counted(
+    order: Order, selected: ExportedSplit, tally: SplitTally, on_progress: OnProgress | None
+) -> Iterator[Examples]:
+    for examples in chunks(order.task, selected, order.data_seed):
         tally.add(examples)
         yield examples
         if on_progress is not None:
-            on_progress(part, len(examples))
+            on_progress(selected, len(examples))
 
 
-def _verify(order: Order, kind: type[Format], folder: str, companions: Companions) -> str | None:
-    """The command that judges the files; None where `verify` does not read them."""
-    if kind not in (JsonLines, Tsv) or not form(order.task).judged:
+def _verify_command(order: Order, file_format: type[ExportFormat], folder: str, companions: Companions) -> str | None:
+    """The command that verifies the files; None if `verify` does not read them."""
+    if file_format not in (JsonLines, Tsv) or not family_format(order.task).judged:
         return None
-    beside = {option: str(Path(folder, file)) for option, file in companions.items()}
-    return verify_command(order.task, [str(Path(folder, kind.file(part))) for part in order.parts], beside)
+    companion_paths = {option: str(Path(folder, file)) for option, file in companions.items()}
+    files = [str(Path(folder, file_format.file(selected))) for selected in order.parts]
+    return verify_command(order.task, files, companion_paths)
 
 
-def _manifest(order: Order, kind: type[Format], tallies: dict[str, Tally], companions: Companions) -> dict[str, object]:
-    parts = [
-        {
-            "condition": part.condition.name,
-            "split": part.split,
-            "file": kind.file(part),
-            "examples": part.examples,
-            "summary": part.condition.summary,
-            "unseen": list(part.condition.unseen),
-            "balance": tallies[part.condition.name].balance,
-            "digest": tallies[part.condition.name].digest,
-        }
-        for part in order.parts
-    ]
+def _manifest(
+    order: Order, file_format: type[ExportFormat], tallies: dict[str, SplitTally], companions: Companions
+) -> dict[str, Any]:
+    entries = []
+    for selected in order.parts:
+        split = selected.split
+        entries.append(
+            {
+                "split": split.name,
+                "file_name": selected.file_name,
+                "file": file_format.file(selected),
+                "examples": selected.examples,
+                "summary": split.summary,
+                "unseen": list(split.unseen),
+                "balance": tallies[split.name].balance,
+                "digest": tallies[split.name].digest,
+            }
+        )
     return {
-        **about(order),
+        **describe_export(order),
         "format": order.format,
-        "parts": parts,
+        "parts": entries,
         "companions": companions,
         "command": export_command(order, companions),
-        "verify": _verify(order, kind, "", companions),
+        "verify": _verify_command(order, file_format, "", companions),
     }

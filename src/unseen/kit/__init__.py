@@ -1,1 +1,1 @@
-"""The contributor kit: `new` writes a small plug-in that works, `check` holds any plug-in to the contract."""
+"""The contributor kit: `new` writes a small working plug-in, `check` holds any plug-in to the contract."""

@@ -1,4 +1,4 @@
-"""The plug-ins that are installed, and which of them is meant by a name."""
+"""The installed plug-ins, and how to find one by its name or package."""
 
 from __future__ import annotations
 
@@ -14,59 +14,67 @@ from unseen.registry import Registry
 from unseen.studies.catalog import STUDIES
 from unseen.tasks import TASKS
 
-Kind = Literal["task", "model", "study"]
-
-
-REGISTRIES: Mapping[Kind, Registry[Any]] = {"task": TASKS, "model": MODELS, "study": STUDIES}
+PluginKind = Literal["task", "model", "study"]
+REGISTRIES: Mapping[PluginKind, Registry[Any]] = {"task": TASKS, "model": MODELS, "study": STUDIES}
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """One entry of a registry, and the package it comes from."""
+    """An entry of a registry, and the package that it comes from."""
 
-    kind: Kind
+    kind: PluginKind
     name: str
     package: str
 
 
-def installed() -> list[Plugin]:
-    """Everything that comes from an entry point of another package."""
-    found = []
-    for kind, registry in REGISTRIES.items():
+def installed_plugins() -> list[Plugin]:
+    """Everything that other packages register by entry points."""
+    plugins = []
+    for plugin_kind, registry in REGISTRIES.items():
         packages = {point.name: point.dist.name if point.dist else "" for point in entry_points(group=registry.group)}
-        # By the registry, so that a name that is taken twice is an error here, too.
-        found += [Plugin(kind, entry.name, packages[entry.name]) for entry in registry if entry.name in packages]
-    return found
+        # Iterating the registry raises an error if two packages register the same name.
+        plugins += [
+            Plugin(plugin_kind, entry.name, packages[entry.name]) for entry in registry if entry.name in packages
+        ]
+    return plugins
 
 
-def find(asked: Sequence[str]) -> list[Plugin]:
-    """The plug-ins of these packages or names, each once; nothing asked for: all there are.
+def find_plugins(names: Sequence[str]) -> list[Plugin]:
+    """The plug-ins of these packages or names, each once; without names, all installed ones.
 
-    A name may be one of Unseen's own, too, and a model may be given as `module:Class`.
+    A name may also be one of Unseen's own, and a model may be given as `module:Class`.
     """
-    there = installed()
-    if not asked and not there:
-        raise UsageError(
-            "no plug-ins are installed here; `unseen new model NAME` writes one, `pip install -e DIR` installs it"
-        )
-    found = [plugin for name in asked for plugin in _named(name, there)] if asked else there
-    return list(dict.fromkeys(found))
+    installed = installed_plugins()
+    if not names:
+        if not installed:
+            raise UsageError(
+                "no plug-ins are installed; `unseen new model NAME` writes one, `pip install -e DIR` installs it"
+            )
+        return installed
+    plugins: dict[Plugin, None] = {}
+    for name in names:
+        plugins |= dict.fromkeys(_find_by_name(name, installed))
+    return list(plugins)
 
 
-def _named(name: str, there: Sequence[Plugin]) -> list[Plugin]:
+def _find_by_name(name: str, installed: Sequence[Plugin]) -> list[Plugin]:
     if ":" in name:
         return [Plugin("model", name, "")]
-    found = [plugin for plugin in there if name == plugin.name or _folded(name) == _folded(plugin.package)]
-    found = found or [Plugin(kind, name, "unseen") for kind, registry in REGISTRIES.items() if name in registry]
-    if not found:
-        known = {entry.name for registry in REGISTRIES.values() for entry in registry}
-        raise UsageError(
-            f"no task, model, study or installed package is called '{name}'. "
-            f"{nearest(name, known | {plugin.package for plugin in there})}"
-        )
-    return found
+    matches = []
+    for plugin in installed:
+        if name == plugin.name or _normalize(name) == _normalize(plugin.package):
+            matches.append(plugin)
+    if not matches:
+        matches = [
+            Plugin(plugin_kind, name, "unseen") for plugin_kind, registry in REGISTRIES.items() if name in registry
+        ]
+    if not matches:
+        names = {entry.name for registry in REGISTRIES.values() for entry in registry}
+        names |= {plugin.package for plugin in installed}
+        raise UsageError(f"no task, model, study or installed package is called '{name}'. {nearest(name, names)}")
+    return matches
 
 
-def _folded(package: str) -> str:
+def _normalize(package: str) -> str:
     """A package's name as installers compare it: `unseen_parity` is `unseen-parity`."""
     return re.sub(r"[-_.]+", "-", package).lower()

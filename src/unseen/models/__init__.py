@@ -1,9 +1,9 @@
 """Models: ordinary `torch.nn.Module`s built from (options, spec). They know specs, not tasks.
 
 A registered model is a class with a nested `Options` config and the constructor `Model(options, spec)`; its forward is
-`forward(inputs, tape=NO_TAPE)`, where `inputs` is a dict by field name, batch first, and the result is the prediction
-(logits for binary and category targets) in the shape of the spec's target. Any other `nn.Module` class can be used,
-too: see `foreign.py`.
+`forward(inputs, ctx=NO_CONTEXT)`, where `inputs` is a dict by field name, batch first, and the result is the prediction
+(logits for binary and category targets) in the shape of the spec's target. Any other `nn.Module` class can be used as
+well: see `foreign.py`.
 """
 
 from __future__ import annotations
@@ -21,63 +21,69 @@ MODELS: Registry[Any] = Registry(
     "model",
     "unseen.models",
     {
-        "lstm": ("unseen.models.backbones.lstm:LSTM", "generic LSTM on any task"),
-        "gru": ("unseen.models.backbones.gru:GRU", "generic GRU on any task"),
-        "rnn": ("unseen.models.backbones.rnn:RNN", "generic Elman RNN on any task"),
+        "lstm": ("unseen.models.backbones.recurrent:LSTM", "generic LSTM on any task"),
+        "gru": ("unseen.models.backbones.recurrent:GRU", "generic GRU on any task"),
+        "rnn": ("unseen.models.backbones.recurrent:RNN", "generic Elman RNN on any task"),
         "transformer": (
-            "unseen.models.backbones.transformer:Transformer",
+            "unseen.models.backbones.transformers:Transformer",
             "generic Transformer on any task, with five schemes of positions",
         ),
         "universal-transformer": (
-            "unseen.models.backbones.universal_transformer:UniversalTransformer",
+            "unseen.models.backbones.transformers:UniversalTransformer",
             "generic universal Transformer (one shared layer) on any task",
         ),
-        "ndr": ("unseen.models.backbones.ndr:NDR", "generic Neural Data Router on any task"),
+        "ndr": ("unseen.models.backbones.transformers:NDR", "generic Neural Data Router on any task"),
         "perceiver": ("unseen.models.backbones.perceiver:Perceiver", "generic Perceiver on any task"),
         "modular": (
             "unseen.models.backbones.modular:Modular",
             "generic Transformer with modules for feed-forward on any task, with four gatings",
         ),
         "retrieval-transformer": (
-            "unseen.models.retrieval.transformer:RetrievalTransformer",
+            "unseen.models.retrieval:RetrievalTransformer",
             "the retrieval paper's Transformer, with switches for positions, self-attention, embedding dropout",
         ),
         "retrieval-lstm": (
-            "unseen.models.retrieval.lstm:RetrievalLSTM",
+            "unseen.models.retrieval:RetrievalLSTM",
             "the retrieval paper's LSTM: basic, attention, or matched to the Transformer",
         ),
-        "ctl-bilstm": ("unseen.models.ctl.bilstm:CTLBiLSTM", "the CTL++ paper's bidirectional LSTM"),
+        "ctl-bilstm": ("unseen.models.ctl:CTLBiLSTM", "the CTL++ paper's bidirectional LSTM"),
         "ctl-transformer": (
-            "unseen.models.ctl.transformer:CTLTransformer",
+            "unseen.models.ctl:CTLTransformer",
             "the CTL++ paper's Transformer: a shared layer, relative positions",
         ),
         "ctl-ndr": (
-            "unseen.models.ctl.ndr:CTLNDR",
+            "unseen.models.ctl:CTLNDR",
             "the Neural Data Router: a shared layer with a copy gate and geometric attention",
         ),
-        "rules-mlp": ("unseen.models.rules.mlp:RulesMLP", "the modularity paper's MLP, with four gatings"),
-        "rules-mha": ("unseen.models.rules.mha:RulesMHA", "the modularity paper's attention model, with four gatings"),
-        "rules-rnn": ("unseen.models.rules.rnn:RulesRNN", "the modularity paper's recurrent model, with four gatings"),
+        "rules-mlp": ("unseen.models.rules.models:RulesMLP", "the modularity paper's MLP, with four gatings"),
+        "rules-mha": (
+            "unseen.models.rules.models:RulesMHA",
+            "the modularity paper's attention model, with four gatings",
+        ),
+        "rules-rnn": (
+            "unseen.models.rules.models:RulesRNN",
+            "the modularity paper's recurrent model, with four gatings",
+        ),
         "gcog-rnn": ("unseen.models.gcog.recurrent:GcogRNN", "the gCOG paper's recurrent network (RNN)"),
         "gcog-gru": ("unseen.models.gcog.recurrent:GcogGRU", "the gCOG paper's gated recurrent network (GRU)"),
         "gcog-single-stream": (
-            "unseen.models.gcog.single_stream:SingleStream",
+            "unseen.models.gcog.transformers:GcogSingleStream",
             "the gCOG paper's Transformer on one sequence of rule and stimulus (SSTfmr)",
         ),
         "gcog-dual-stream": (
-            "unseen.models.gcog.dual_stream:DualStream",
+            "unseen.models.gcog.transformers:GcogDualStream",
             "the gCOG paper's Transformer with a stream each for rule and stimulus (DSTfmr)",
         ),
         "gcog-cross-attention": (
-            "unseen.models.gcog.cross_attention:CrossAttention",
+            "unseen.models.gcog.transformers:GcogCrossAttention",
             "the gCOG paper's Transformer whose rule looks at the stimulus (CrossAttn)",
         ),
         "gcog-perceiver": (
-            "unseen.models.gcog.perceiver:Perceiver",
+            "unseen.models.gcog.transformers:GcogPerceiver",
             "the gCOG paper's Perceiver: latents look at rule and stimulus in turn (Perceiver)",
         ),
         "gcog-bert": (
-            "unseen.models.gcog.bert:Bert",
+            "unseen.models.gcog.transformers:GcogBert",
             "the gCOG paper's BERT-like Transformers on one sequence, by layers and heads",
         ),
     },
@@ -97,7 +103,7 @@ BACKBONES = ("lstm", "gru", "rnn", "transformer", "universal-transformer", "ndr"
 
 
 def is_ours(name: str) -> bool:
-    """Whether a model is one of this package, not a plug-in and not `module:Class`: to make it runs nobody else's code.
+    """Whether a model belongs to this package: building it runs no plug-in and no user's code.
 
     >>> is_ours("lstm"), is_ours("mine:Model")
     (True, False)
@@ -105,19 +111,22 @@ def is_ours(name: str) -> bool:
     return ":" not in name and name in MODELS and MODELS.entry(name).target.startswith("unseen.")
 
 
-def options(name: str | type[nn.Module], **given: Any) -> Config:
-    """The validated options of a model: a registered name, a user's class, or `module:Class`.
+def options(name: str | type[nn.Module], **values: Any) -> Config:
+    """The validated options of a model, which is a registered name, a user's class, or `module:Class`.
 
     >>> options("retrieval-transformer", positions="none").options()
     {'name': 'retrieval-transformer', 'positions': 'none'}
     """
-    from unseen.models.foreign import foreign, named
+    if isinstance(name, str) and is_ours(name):
+        ours: Config = MODELS.load(name).Options.parse({"name": MODELS.entry(name).name, **values})
+        return ours
+    from unseen.models.foreign import load_class, make_foreign
 
     if not isinstance(name, str):
-        return foreign(f"{name.__module__}:{name.__qualname__}", name, **given)
-    cls: Any = named(name)
-    own = name if ":" in name else MODELS.entry(name).name
-    if ":" in name or not hasattr(cls, "Options"):  # the second: a plug-in that is built from the spec alone
-        return foreign(own, cls, **given)
-    found: Config = cls.Options.parse({"name": own, **given})
-    return found
+        return make_foreign(f"{name.__module__}:{name.__qualname__}", name, **values)
+    cls: Any = load_class(name)
+    full_name = name if ":" in name else MODELS.entry(name).name
+    if ":" in name or not hasattr(cls, "Options"):  # a plug-in without options is built from the spec alone
+        return make_foreign(full_name, cls, **values)
+    parsed: Config = cls.Options.parse({"name": full_name, **values})
+    return parsed

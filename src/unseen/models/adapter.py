@@ -1,4 +1,4 @@
-"""Any module that maps a sequence of vectors to one, as a model on every task."""
+"""The adapter: any module that maps a sequence of vectors to another, as a model for every task."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from torch import Tensor, nn
 
 from unseen.config import Config
 from unseen.errors import UsageError
-from unseen.models.layers.embed import Embed
-from unseen.models.layers.gather import spread
-from unseen.models.layers.readout import ReadOut
-from unseen.models.layers.tape import NO_TAPE, Tape
+from unseen.models.context import NO_CONTEXT, Context
+from unseen.models.layers.embedding import Embed, ReadOut, take_tokens
 from unseen.spec import Spec
 
 MASKS: Mapping[str, Callable[[Tensor], Tensor]] = {
@@ -24,23 +22,23 @@ MASKS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "attention_mask": Tensor.long,
     "mask": Tensor.bool,
 }
-"""Arguments by which a core may ask for the mask, the first that it has being taken, and what each means by it."""
+"""The argument names under which a core may take the mask (the first that it has is used), and the form each expects."""
 
 
 class Adapter(nn.Module):
-    """Embed, core, read out. A subclass says what the core is: `(B, T, width) → (B, T, width)`.
+    """Embed, core, read out. A subclass defines the core: `(B, T, width) → (B, T, width)`.
 
         class Mine(unseen.Adapter):
             def core(self, width):
                 return nn.LSTM(width, width, batch_first=True)
 
-    Options of its own are those of a nested `class Options(unseen.Adapter.Options)`, found in `self.options`. Padding
-    is moved behind all real tokens before the core sees them, so that one that reads from left to right needs no mask.
-    Traces: `encoder.state`, for all tokens, and `readout.state`.
+    Its own options are those of a nested `class Options(unseen.Adapter.Options)`, available as `self.options`. Padding is
+    moved behind all real tokens before the core reads them, so that a core that reads from left to right needs no mask.
+    Captured activations: `encoder.state`, for all tokens, and `readout.state`.
     """
 
     class Options(Config):
-        """`positions` are added to the tokens, also for a core that knows order: most do not."""
+        """`positions` are added to the tokens, even if the core knows their order, because most do not."""
 
         name: str = "adapter"
         width: int = Field(128, ge=2)
@@ -60,38 +58,41 @@ class Adapter(nn.Module):
         raise UsageError(f"{type(self).__name__} has no core: define core(self, width), which returns an nn.Module")
 
     def call(self, core: nn.Module, states: Tensor, mask: Tensor | None) -> Any:
-        """What the core makes of the tokens (B, T, width); `mask` (B, T) is true where they are real, None: all are.
+        """Call the core on the tokens (B, T, width); `mask` (B, T) is true where they are real, or None if all are.
 
-        Here the mask is given under the name by which the core asks for it (`MASKS`). Of a tuple the first is taken.
+        The mask is passed under the first argument name of `MASKS` that the core has. If the core returns a tuple, its
+        first element is used.
         """
-        wanted = [name for name in MASKS if name in inspect.signature(core.forward).parameters]
-        if mask is None or not wanted:
+        arguments = inspect.signature(core.forward).parameters
+        mask_name = next((name for name in MASKS if name in arguments), None)
+        if mask is None or mask_name is None:
             return core(states)
-        return core(states, **{wanted[0]: MASKS[wanted[0]](mask)})
+        return core(states, **{mask_name: MASKS[mask_name](mask)})
 
-    def forward(self, inputs: Mapping[str, Tensor], tape: Tape = NO_TAPE) -> Tensor:
-        """The prediction in the shape of the target, logits for binary and category."""
+    def forward(self, inputs: Mapping[str, Tensor], ctx: Context = NO_CONTEXT) -> Tensor:
+        """The prediction in the shape of the target, logits for binary and category targets."""
         tokens = self.embed(inputs)
         states, mask = tokens.states, tokens.mask
         if mask is None:
             states = self._states(self.call(self.inner, states, None), states)
         else:
+            # Real tokens first, in their order: a stable sort by padding. Its inverse puts the states back.
             order = torch.argsort((~mask).to(torch.uint8), dim=1, stable=True)
-            given = spread(states, order)
-            found = self._states(self.call(self.inner, given, mask.take_along_dim(order, 1)), given)
-            states = spread(found, torch.argsort(order, dim=1))
-        tape.keep("encoder.state", states)
-        prediction: Tensor = self.read_out(states[:, tokens.read], tape)
+            moved = take_tokens(states, order)
+            moved = self._states(self.call(self.inner, moved, mask.take_along_dim(order, 1)), moved)
+            states = take_tokens(moved, torch.argsort(order, dim=1))
+        states = ctx.capture("encoder.state", states)
+        prediction: Tensor = self.read_out(states[:, tokens.read], ctx)
         return prediction
 
-    def _states(self, found: Any, given: Tensor) -> Tensor:
-        """The core's states, if they are as many and as wide as what it was given."""
-        states = found[0] if isinstance(found, tuple) else found
-        if not isinstance(states, Tensor) or states.shape != given.shape:
-            what = f"shape {tuple(states.shape)}" if isinstance(states, Tensor) else f"a {type(states).__name__}"
+    def _states(self, returned: Any, tokens: Tensor) -> Tensor:
+        """The states that the core returned, checked to have the shape of the tokens."""
+        states = returned[0] if isinstance(returned, tuple) else returned
+        if not isinstance(states, Tensor) or states.shape != tokens.shape:
+            result = f"shape {tuple(states.shape)}" if isinstance(states, Tensor) else f"a {type(states).__name__}"
             raise UsageError(
-                f"the core of {type(self).__name__} returned {what}; expected a tensor of the shape it "
-                f"was given, (batch, tokens, width) = {tuple(given.shape)}. Override call(core, states, "
+                f"the core of {type(self).__name__} returned {result}; expected a tensor of the shape it "
+                f"was given, (batch, tokens, width) = {tuple(tokens.shape)}. Override call(core, states, "
                 "mask) to take the right part"
             )
         return states

@@ -1,4 +1,4 @@
-"""Models of a user's own: any `nn.Module` class, given as such, as the text `module:Class`, or by an entry point."""
+"""Users' own models: any `nn.Module` class, passed as such, as the text `module:Class`, or by an entry point."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, PrivateAttr
 
 from unseen.config import Config, digest
-from unseen.errors import UsageError, nearest
+from unseen.errors import UnknownName, UsageError, nearest
 from unseen.models import MODELS
 from unseen.spec import Spec
 
-if TYPE_CHECKING:  # to describe a model is not to load torch
+if TYPE_CHECKING:  # describing a model must not import torch
     from torch import nn
 
-_TAKEN = ("version", "source")
-"""What an id says of every such model beside its name; no option may be called so."""
+_RESERVED = ("version", "source")
+"""Entries of the id of every such model besides its name; no option may have these names."""
 
 
 class ForeignModel(Config):
-    """A user's class, known by its place and what its code does; beside them its options that are not the defaults.
+    """The config of a user's class: its name, a digest of its code (`source`), and the options that are not defaults.
 
-    Where the class itself was given it is kept, so that one of a notebook works; a copy, another process or a record
-    has the name alone and imports it.
+    If the class itself was passed, the config refers to it, so that a class of a notebook works; a copy, another process
+    or a record has only the name and imports it.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -46,90 +46,87 @@ class ForeignModel(Config):
         return {**super().__getstate__(), "__pydantic_private__": {"_cls": None}}
 
 
-def foreign(name: str, cls: type[nn.Module], **given: Any) -> ForeignModel:
-    """The config of a class that is called by this name; `source`, if given, is what its code was when it was kept."""
-    _checked(name, cls)
-    stored = given.pop("source", None)
-    taken = [option for option in own_options(cls).model_fields if option in _TAKEN]
-    if taken:
-        raise UsageError(f"{name}: an option can't be called '{taken[0]}'; every model has one of that name")
-    chosen = _parsed(name, cls, given).options()
-    found = ForeignModel(name=name, source=_source(cls), **{k: v for k, v in chosen.items() if k != "name"})
-    found._cls = cls
-    _check_source(found, found.source if stored is None else stored)
-    return found
+def make_foreign(name: str, cls: type[nn.Module], **values: Any) -> ForeignModel:
+    """The config of a class with this name; `source`, if it is among the values, is the digest that a record stored."""
+    _check_class(name, cls)
+    stored = values.pop("source", None)
+    for option in options_class(cls).model_fields:
+        if option in _RESERVED:
+            raise UsageError(f"{name}: an option can't be called '{option}'; every model has one of that name")
+    chosen = _parse_options(name, cls, values).options()
+    chosen.pop("name", None)
+    model = ForeignModel(name=name, source=_digest_source(cls), **chosen)
+    model._cls = cls
+    _check_source(model, model.source if stored is None else stored)
+    return model
 
 
 def class_of(model: ForeignModel) -> type[nn.Module]:
-    """The class behind a config: the one it was made from, or else the one that its name stands for here."""
+    """The class of a config: the one it was made from, or otherwise the one that its name refers to in this process."""
     if model._cls is None:
-        cls = named(model.name)
-        _check_source(model, _source(cls))
+        cls = load_class(model.name)
+        _check_source(model, _digest_source(cls))
         model._cls = cls
     return model._cls
 
 
-def named(name: str) -> type[nn.Module]:
-    """The class of a registered model, or of `module:Class`, which is imported."""
+def load_class(name: str) -> type[nn.Module]:
+    """The class of a registered model, or of `module:Class`, whose module is imported."""
     if ":" not in name:
         if "." in name and name not in MODELS:
             likely = ":".join(name.rsplit(".", 1))
-            raise UsageError(f"unknown model '{name}'. A class of your own is written module:Class, like {likely}")
-        return _checked(name, MODELS.load(name))
-    module, _, place = name.partition(":")
+            raise UnknownName(f"unknown model '{name}'. A class of your own is written module:Class, like {likely}")
+        return _check_class(name, MODELS.load(name))
+    module, _, path = name.partition(":")
     if module.endswith(".py") or "/" in module:
         raise UsageError(f"model '{name}': write the module as Python imports it, like mine:Model")
     try:
-        found = import_module(module)
+        value: Any = import_module(module)
     except ImportError as error:
         raise UsageError(
             f"model '{name}' can't be imported: {error}. The module must be installed, or lie in the "
             "directory the command is run from"
         ) from error
     except Exception as error:
-        raise UsageError(f"model '{name}' can't be imported: {module} raised {_said(error)}") from error
-    for part in place.split("."):
-        if not hasattr(found, part):
-            where = getattr(found, "__file__", None) or module
-            raise UsageError(f"model '{name}': there is no '{part}' in {where}. {nearest(part, _classes(found))}")
-        found = getattr(found, part)
-    return _checked(name, found)
+        raise UsageError(f"model '{name}' can't be imported: {module} raised {format_error(error)}") from error
+    for attribute in path.split("."):
+        if not hasattr(value, attribute):
+            file = getattr(value, "__file__", None) or module
+            classes = [key for key, member in vars(value).items() if isinstance(member, type)]
+            raise UsageError(f"model '{name}': there is no '{attribute}' in {file}. {nearest(attribute, classes)}")
+        value = getattr(value, attribute)
+    return _check_class(name, value)
 
 
-def own_options(cls: type[nn.Module]) -> type[Config]:
-    """The options that may be set of a class: those of its nested `Options`; without one, none."""
+def options_class(cls: type[nn.Module]) -> type[Config]:
+    """The config class of a model class: its nested `Options`; without one, a config without options."""
     return getattr(cls, "Options", Config)
 
 
-def is_foreign(model: Config) -> bool:
-    """Whether a model is none of this package's own: a user's class, or a plug-in."""
-    return isinstance(model, ForeignModel) or not MODELS.entry(model.name).target.startswith("unseen.")
-
-
 def check_importable(model: Config) -> None:
-    """Refuse a class that no other process could import by its name."""
+    """Refuse a class that other processes cannot import by its name."""
     if not isinstance(model, ForeignModel):
         return
-    module, _, place = model.name.partition(":")
+    module, _, path = model.name.partition(":")
+    reason = ""
     try:
-        reason = (
-            f"it is defined in the script or notebook that runs ({module})"
-            if module == "__main__"
-            else ("" if _source(named(model.name)) == model.source else "its name stands for other code")
-        )
+        if module == "__main__":
+            reason = f"it is defined in the script or notebook that runs ({module})"
+        elif _digest_source(load_class(model.name)) != model.source:
+            reason = "its name stands for other code"
     except UsageError as error:
         reason = str(error)
     if reason:
-        short = place.rpartition(".")[2]
+        short = path.rpartition(".")[2]
         raise UsageError(
             f"worker processes can't import {model.name}: {reason}. Put the class into a file of its own, "
             f"like mine.py, and import it from there (mine:{short}), or use the executor inline"
         )
 
 
-def maker(model: ForeignModel, spec: Spec) -> Callable[[], nn.Module]:
-    """What makes a module: `cls(options, spec)` of a class with options, else `cls(spec)`, or `cls()` if it needs
-    nothing. Whatever is raised is a `UsageError`."""
+def make_builder(model: ForeignModel, spec: Spec) -> Callable[[], nn.Module]:
+    """A function that builds the module: `cls(options, spec)` for a class with options, otherwise `cls(spec)`, or `cls()`
+    if the constructor takes nothing. Any exception becomes a `UsageError`."""
     cls = class_of(model)
     arguments = _arguments(model, cls, spec)
 
@@ -140,45 +137,49 @@ def maker(model: ForeignModel, spec: Spec) -> Callable[[], nn.Module]:
             raise
         except Exception as error:
             call = f"{cls.__name__}({', '.join(arguments)})"
-            raise UsageError(f"{model.name} can't be built as {call}: {_said(error)}") from error
+            raise UsageError(f"{model.name} can't be built as {call}: {format_error(error)}") from error
 
     return make
 
 
 def _arguments(model: ForeignModel, cls: type[nn.Module], spec: Spec) -> dict[str, Any]:
-    """What the constructor is given, in order."""
+    """The arguments of the constructor, in order."""
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if own_options(cls) is not Config:
-        arguments: dict[str, Any] = {"options": _parsed(model.name, cls, model.__pydantic_extra__ or {}), "spec": spec}
+    if options_class(cls) is not Config:
+        arguments: dict[str, Any] = {
+            "options": _parse_options(model.name, cls, model.__pydantic_extra__ or {}),
+            "spec": spec,
+        }
         expected = "options and spec, since it has a nested Options"
     else:
-        first = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:1]
-        arguments = {"spec": spec} if needed or first == ["spec"] else {}
+        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        # A first argument `spec` gets the spec even if it has a default.
+        arguments = {"spec": spec} if needed or positional[:1] == ["spec"] else {}
         expected = "the task's spec, or nothing"
     if len(needed) > len(arguments) or any(p.kind is p.KEYWORD_ONLY and p.name in needed for p in parameters):
         raise UsageError(f"{model.name} needs {', '.join(needed)} to be built; it may need {expected}")
     return arguments
 
 
-def _parsed(name: str, cls: type[nn.Module], given: dict[str, Any]) -> Config:
+def _parse_options(name: str, cls: type[nn.Module], values: dict[str, Any]) -> Config:
     """The options of a class as its constructor gets them."""
-    kind = own_options(cls)
-    if kind is Config and given:
-        raise UsageError(f"{name} has no options (no nested Options), got {', '.join(given)}")
-    own = {} if "name" in kind.model_fields and not kind.model_fields["name"].is_required() else {"name": name}
-    return kind.parse({**own, **given})
+    config = options_class(cls)
+    if config is Config and values:
+        raise UsageError(f"{name} has no options (no nested Options), got {', '.join(values)}")
+    has_default_name = "name" in config.model_fields and not config.model_fields["name"].is_required()
+    return config.parse(values if has_default_name else {"name": name, **values})
 
 
-def _checked(name: str, cls: object) -> type[nn.Module]:
-    """What a name stands for, if it is a class that can be used."""
+def _check_class(name: str, cls: object) -> type[nn.Module]:
+    """The object that a name refers to, if it is a class that can be used; otherwise an error."""
     from torch import nn
 
     if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
-        raise UsageError(f"model '{name}' is {_kind(cls)}; expected an nn.Module class")
-    kind = own_options(cls)
-    if not (isinstance(kind, type) and issubclass(kind, Config)):
-        raise UsageError(f"{name}: its Options must be a subclass of unseen.config.Config, got {_kind(kind)}")
+        raise UsageError(f"model '{name}' is {_describe(cls)}; expected an nn.Module class")
+    config = options_class(cls)
+    if not (isinstance(config, type) and issubclass(config, Config)):
+        raise UsageError(f"{name}: its Options must be a subclass of unseen.config.Config, got {_describe(config)}")
     return cls
 
 
@@ -190,39 +191,40 @@ def _check_source(model: ForeignModel, source: str) -> None:
         )
 
 
-def _kind(found: object) -> str:
-    return f"the class {found.__qualname__}" if isinstance(found, type) else f"a {type(found).__name__}"
+def _describe(value: object) -> str:
+    return f"the class {value.__qualname__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
-def _classes(module: object) -> list[str]:
-    return [name for name, value in vars(module).items() if isinstance(value, type)]
-
-
-def _said(error: Exception) -> str:
+def format_error(error: Exception) -> str:
     """An error in one line."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
-def _source(cls: type) -> str:
-    """A digest of what a class does. Classes it inherits from count if they are of the same package."""
+def _digest_source(cls: type) -> str:
+    """A digest of the code of a class and of its base classes of the same package."""
     package = cls.__module__.partition(".")[0]
     bases = [base for base in cls.__mro__[1:] if base.__module__.partition(".")[0] == package]
-    return digest([line for one in (cls, *bases) for line in _text(one)])
+    lines: list[str] = []
+    for each_class in (cls, *bases):
+        lines += _code_of(each_class)
+    return digest(lines)
 
 
-def _text(cls: type) -> list[str]:
-    """What a class does: its text, or its bytecode where it has none (a notebook), and what its methods enclose."""
+def _code_of(cls: type) -> list[str]:
+    """The source of a class, or its bytecode if it has no source (a notebook), and what its methods close over."""
     methods = [f for f in vars(cls).values() if inspect.isfunction(f)]
     try:
         text = [inspect.getsource(cls)]
     except (OSError, TypeError):
         text = [_constant(f.__code__) for f in methods]
-    return text + [_constant(cell.cell_contents) for f in methods for cell in f.__closure__ or ()]
+    for method in methods:
+        text += [_constant(cell.cell_contents) for cell in method.__closure__ or ()]
+    return text
 
 
 def _constant(value: object) -> str:
-    """A value as text that is the same in every process."""
+    """A value as text that is the same in every process: without addresses, and sets in order."""
     if isinstance(value, CodeType):
         return f"{value.co_code.hex()} {value.co_names} {[_constant(c) for c in value.co_consts]}"
     if isinstance(value, frozenset):

@@ -1,21 +1,21 @@
-"""Widths that make different backbones equal: in parameters, in state or in work.
+"""Widths that make different backbones equal: in parameters, in state or in FLOPs.
 
-| by | what is counted, for streams of the spec's lengths |
+| by | count, for streams of the spec's lengths |
 |---|---|
-| `parameters` | numbers that are trained |
-| `state` | numbers that an example occupies on the way, see below |
-| `flops` | operations of the forward pass of one example: products of matrices, a multiply-add is two |
+| `parameters` | trained parameters |
+| `state` | numbers that a backbone carries per example, see below |
+| `flops` | FLOPs of the matrix products in the forward pass of one example; a multiply-add counts as two |
 
-The state is what a backbone carries from token to token, or from layer to layer where all tokens are there at once:
+The state is what a backbone carries from token to token, or, if it processes all tokens at once, from layer to layer:
 
 | backbone | state | numbers |
 |---|---|---|
 | `lstm` | hidden state and cell of every layer | 2 · layers · width |
 | `gru`, `rnn` | hidden state of every layer | layers · width |
-| `transformer`, `universal-transformer`, `ndr`, `modular` | a vector for every token | tokens · width |
+| `transformer`, `universal-transformer`, `ndr`, `modular` | one vector per token | tokens · width |
 | `perceiver` | the latents | latents · width |
 
-Tokens are those that a backbone makes of an example: of every stream, one for what is given once, one to read from.
+The tokens of an example are those of every stream, one for the fields given once, and one to read the answer from.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from torch import nn
 
 from unseen.errors import UsageError
 from unseen.models import BACKBONES, MODELS, options
-from unseen.models.backbones.options import BackboneOptions, By
+from unseen.models.backbones.options import BackboneOptions, MatchBy
 from unseen.models.build import parameter_count
 from unseen.models.flops import forward_flops
 from unseen.spec import Spec
 
 WIDEST = 1 << 12
-"""No backbone is made wider than this."""
+"""The largest width that is considered."""
 
 
-def match(name: str, spec: Spec, *, by: By, to: int, **given: Any) -> BackboneOptions:
-    """The options of a backbone with the width at which it comes nearest to a number; the narrower of two as near.
+def match(name: str, spec: Spec, *, by: MatchBy, to: int, **values: Any) -> BackboneOptions:
+    """The options of a backbone with the width whose count comes nearest to a number; in a tie, the narrower.
 
-    All other options are as given. What was asked for is kept in the option `matched`, so that records say so; what has
-    come out of it is `measure(options, spec, by)`. A number out of reach is an error.
+    All other options are `values`. The request is stored in the option `matched`, so that records show it; the count that
+    results is `measure(options, spec, by)`. A number out of reach is an error.
 
     >>> from unseen.spec import Field, Stream, Target
     >>> bits = Field("sequence", "bits", 36, "sequence")
     >>> spec = Spec((Stream("sequence", 10),), (bits,), Target("binary"))
-    >>> found = match("lstm", spec, by="parameters", to=100_000)
-    >>> found.width, measure(found, spec, "parameters")
+    >>> lstm = match("lstm", spec, by="parameters", to=100_000)
+    >>> lstm.width, measure(lstm, spec, "parameters")
     (109, 100172)
     >>> match("transformer", spec, by="parameters", to=100_000).options()
     {'name': 'transformer', 'width': 64, 'matched': {'by': 'parameters', 'to': 100000}}
     """
     if MODELS.entry(name).name not in BACKBONES:
-        raise UsageError(f"match: '{name}' has sizes of its own; those that can be matched are {', '.join(BACKBONES)}")
-    if "width" in given or "matched" in given:
-        raise UsageError(f"match: the width of '{name}' is what is looked for; leave out width and matched")
-    chosen = options(name, **given, matched={"by": by, "to": to})
+        raise UsageError(f"match: '{name}' has fixed sizes; the models that can be matched are {', '.join(BACKBONES)}")
+    if "width" in values or "matched" in values:
+        raise UsageError(f"match: the width of '{name}' is what match determines; leave out width and matched")
+    chosen = options(name, **values, matched={"by": by, "to": to})
     assert isinstance(chosen, BackboneOptions)
 
     @cache
@@ -66,31 +66,34 @@ def match(name: str, spec: Spec, *, by: By, to: int, **given: Any) -> BackboneOp
         return measure(_of_width(chosen, width), spec, by)
 
     widths = _widths(chosen, spec)
-    end = 1  # nothing much wider than needed is ever made
-    while end < len(widths) and count(widths[end - 1]) < to:
-        end *= 2
-    place = bisect_left(widths, to, hi=min(end, len(widths)), key=count)
-    if place == len(widths) or (place == 0 and count(widths[0]) > to):
-        side, bound = ("most", widths[-1]) if place else ("least", widths[0])
+    # Doubling first bounds the bisection, so that no module much wider than needed is ever made.
+    upper = 1
+    while upper < len(widths) and count(widths[upper - 1]) < to:
+        upper *= 2
+    index = bisect_left(widths, to, hi=min(upper, len(widths)), key=count)
+    if index == len(widths) or (index == 0 and count(widths[0]) > to):
+        limit, width = ("most", widths[-1]) if index else ("least", widths[0])
         raise UsageError(
-            f"match: '{name}' has at {side} {count(bound)} {by} here, at width {bound}; {to} is out of "
+            f"match: '{name}' has at {limit} {count(width)} {by} on this task, at width {width}; {to} is out of "
             "reach: ask for another number, or change its other options"
         )
-    return _of_width(chosen, min(widths[max(0, place - 1) : place + 1], key=lambda width: abs(count(width) - to)))
+    # `min` returns the first of equals: the narrower width in a tie.
+    neighbours = widths[max(0, index - 1) : index + 1]
+    return _of_width(chosen, min(neighbours, key=lambda width: abs(count(width) - to)))
 
 
-def measure(options: BackboneOptions, spec: Spec, by: By) -> int:
-    """How many parameters, numbers of state or operations a backbone has on a task."""
+def measure(options: BackboneOptions, spec: Spec, by: MatchBy) -> int:
+    """The number of parameters, numbers of state or FLOPs of a backbone on a task."""
     return _MEASURES[by](options, spec)
 
 
-def tokens(spec: Spec) -> int:
-    """How many tokens a backbone makes of an example, if its streams have the spec's lengths."""
+def count_tokens(spec: Spec) -> int:
+    """The number of tokens of an example whose streams have the spec's lengths."""
     return sum(stream.length for stream in spec.streams) + bool(spec.along(None)) + (spec.target.along is None)
 
 
-def state(options: BackboneOptions, spec: Spec) -> int:
-    """How many numbers a backbone carries: see the table above."""
+def count_state(options: BackboneOptions, spec: Spec) -> int:
+    """The number of numbers that a backbone carries: see the table above."""
     return _VECTORS[options.name](options, spec) * options.width
 
 
@@ -99,19 +102,21 @@ _VECTORS: dict[str, Callable[[Any, Spec], int]] = {
     "gru": lambda options, spec: options.layers,
     "rnn": lambda options, spec: options.layers,
     "perceiver": lambda options, spec: options.latents,
-    **dict.fromkeys(("transformer", "universal-transformer", "ndr", "modular"), lambda options, spec: tokens(spec)),
+    **dict.fromkeys(
+        ("transformer", "universal-transformer", "ndr", "modular"), lambda options, spec: count_tokens(spec)
+    ),
 }
-"""How many vectors of its width a backbone carries."""
+"""The number of vectors of its width that a backbone carries."""
 
-_MEASURES: dict[By, Callable[[BackboneOptions, Spec], int]] = {
+_MEASURES: dict[MatchBy, Callable[[BackboneOptions, Spec], int]] = {
     "parameters": lambda options, spec: parameter_count(_sketch(options, spec)),
-    "state": state,
+    "state": count_state,
     "flops": lambda options, spec: round(forward_flops(_sketch(options, spec).to_empty(device="cpu"), spec).each),
 }
 
 
 def _sketch(options: BackboneOptions, spec: Spec) -> nn.Module:
-    """The module without its numbers: shapes alone, so that a wide one costs nothing."""
+    """The module on the meta device: shapes without numbers, so that a wide one costs nothing."""
     with torch.device("meta"):
         module: nn.Module = MODELS.load(options.name)(options, spec)
     return module
@@ -122,16 +127,16 @@ def _of_width(options: BackboneOptions, width: int) -> BackboneOptions:
 
 
 def _widths(options: BackboneOptions, spec: Spec) -> range:
-    """The widths that can be built: heads divide them, rotary positions even twice; modules need a unit each."""
+    """The widths that can be built: multiples of the heads (twice for rotary positions), with a unit per module."""
     unit = getattr(options, "heads", 1) * (2 if getattr(options, "positions", "none") == "rotary" else 1)
     widths = range(max(2, unit), WIDEST + 1, unit)
-    _sketch(_of_width(options, widths[-1]), spec)  # if even this can't be, it says why
+    _sketch(_of_width(options, widths[-1]), spec)  # if even this width cannot be built, the error says why
 
-    def can_be(width: int) -> bool:
+    def can_build(width: int) -> bool:
         try:
             _sketch(_of_width(options, width), spec)
         except UsageError:
             return False
         return True
 
-    return widths[bisect_left(widths, True, key=can_be) :]
+    return widths[bisect_left(widths, True, key=can_build) :]

@@ -1,4 +1,4 @@
-"""What a page is made of: templates, scripts and styles, and the rule that nothing else may run. Needs `report`."""
+"""Templates, scripts and styles of pages, and the policy that no other script may run. Needs the extra `report`."""
 
 from __future__ import annotations
 
@@ -12,41 +12,45 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from unseen.errors import UsageError
-from unseen.report.design import thousands
+from unseen.report.sections.design import format_count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-MISSING = "reports need the extra 'report': pip install 'unseen[report]'"
+MISSING_EXTRA = "reports need the extra 'report': pip install 'unseen[report]'"
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:
-    """A template filled in; every text in the context is escaped."""
+    """Fill in a template; every text in the context is escaped."""
     return _environment().get_template(template).render(context)
 
 
 def raw(text: str) -> Markup:
-    """A text of our own that a template takes as it is."""
+    """Mark a text of this package as safe, so that templates do not escape it."""
     from markupsafe import Markup
 
     return Markup(text)
 
 
 def text(name: str) -> str:
-    """One of our files."""
+    """The text of a file in `templates`."""
     return (files("unseen.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def scripts(charts: bool) -> list[Markup]:
-    """The scripts of a page, the one that runs before the first paint first."""
-    return [raw(one) for one in (text("theme.js"), *([_vega()] if charts else []), text("report.js"))]
+    """The scripts of a page; the first one runs before the first paint."""
+    sources = [text("theme.js"), _vega(), text("report.js")] if charts else [text("theme.js"), text("report.js")]
+    return [raw(script) for script in sources]
 
 
 def policy(charts: bool) -> str:
-    """What a browser may do with the page: run these scripts and no other, load nothing from anywhere."""
-    digests = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts(charts))
-    allowed = " ".join(f"'sha256-{one}'" for one in digests)
+    """The content security policy of a page: run these scripts and no others, load nothing from anywhere."""
+    digests = []
+    for script in scripts(charts):
+        digest = hashlib.sha256(script.encode()).digest()
+        digests.append(f"'sha256-{base64.b64encode(digest).decode()}'")
+    allowed = " ".join(digests)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
@@ -54,22 +58,25 @@ def policy(charts: bool) -> str:
 
 
 def embedded(value: Any) -> Markup:
-    """A value as JSON inside a script element: no text in it can end the element or begin another. Numbers that JSON
-    does not have are null.
+    """A value as JSON for a script element; numbers that JSON does not have become null.
+
+    The characters <, > and & are escaped, so that no text can end the element or begin another.
 
     >>> embedded(float("nan")), embedded("</script>")
     (Markup('null'), Markup('"\\\\u003c/script\\\\u003e"'))
     """
-    plain = json.dumps(_known(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+    plain = json.dumps(
+        _replace_nonfinite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
+    )
     return raw(plain.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _known(value: Any) -> Any:
-    """Without NaN and infinities, wherever they are: Altair leaves NaN in columns of text."""
+def _replace_nonfinite(value: Any) -> Any:
+    """The value with None for NaN and infinities at any depth: Altair leaves NaN in columns of text."""
     if isinstance(value, dict):
-        return {key: _known(one) for key, one in value.items()}
+        return {key: _replace_nonfinite(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_known(one) for one in value]
+        return [_replace_nonfinite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -83,16 +90,16 @@ def _environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise UsageError(MISSING) from None
-    made = Environment(
+        raise UsageError(MISSING_EXTRA) from None
+    environment = Environment(
         loader=PackageLoader("unseen.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"embedded": embedded, "thousands": thousands}
-    return made
+    environment.filters |= {"embedded": embedded, "thousands": format_count}
+    return environment
 
 
 @cache
@@ -101,6 +108,6 @@ def _vega() -> str:
     try:
         import vl_convert
     except ImportError:
-        raise UsageError(MISSING) from None
+        raise UsageError(MISSING_EXTRA) from None
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return str(bundle).replace("\r", "").replace("</script", "<\\/script")

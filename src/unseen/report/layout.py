@@ -1,4 +1,4 @@
-"""How any study is laid out in figures: which number is shown of a run, what is a series, a panel, a repetition."""
+"""How the runs of any study are arranged in a figure: which score is shown, and what is a series, panel or repeat."""
 
 from __future__ import annotations
 
@@ -8,268 +8,261 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from unseen.engine.recipe import Recipe
-from unseen.report.means import RESAMPLES, means
-from unseen.report.source import Source
+from unseen.report.data import RESAMPLES, Source, means
 from unseen.report.theme import title_of
 
 INSTANCES = ("task_seed",)
-"""Axes that repeat a place on another instance of its task: never a panel; intervals count them as chance."""
-PANELS, WITH_CONDITIONS = 24, 12
-"""More panels than these nobody compares; conditions have panels of their own only up to fewer."""
-DRAWS = 5_000_000
-"""Runs times resamples behind the intervals of a figure: about half a second."""
-CONDITION = "condition"
-UNSEEN = "ood/"
+"""Axes that repeat a configuration on another instance of its task: never a panel, but clusters of the intervals."""
+MAX_PANELS = 24
+MAX_SPLIT_PANELS = 12
+"""Splits get panels of their own only if there are at most this many."""
+MAX_DRAWS = 5_000_000
+"""Runs times resamples behind the intervals of one figure: about half a second."""
+SPLIT = "split"
+OUT_OF_DISTRIBUTION = "ood/"
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A number of a run, its name on an axis, and which way is better."""
+class ChartMetric:
+    """A score as figures show it: its title on an axis, and whether higher is better."""
 
     name: str
     title: str
     rising: bool = True
 
     @property
-    def word(self) -> str:
-        """Its name alone."""
+    def short_title(self) -> str:
+        """The title without its remark."""
         return self.title.partition(" (")[0]
 
     @property
     def format(self) -> str:
-        """How it is written: a share in per cent."""
+        """The format of axis labels."""
         return "%" if self.name == "accuracy" else ".2~f"
+
+    def text(self, value: float) -> str:
+        """A value as text in a figure.
+
+        >>> METRICS[0].text(0.8125), METRICS[1].text(0.8125)
+        ('81.2 %', '0.812')
+        """
+        if self.format == "%":
+            return f"{100 * value:.1f} %"
+        return f"{value:.3f}" if abs(value) < 10 else f"{value:.3g}"
 
 
 METRICS = (
-    Metric("accuracy", "accuracy"),
-    Metric("relative_loss", "relative loss (lower is better)", rising=False),
-    Metric("loss", "loss (lower is better)", rising=False),
+    ChartMetric("accuracy", "accuracy"),
+    ChartMetric("relative_loss", "relative loss (lower is better)", rising=False),
+    ChartMetric("loss", "loss (lower is better)", rising=False),
 )
-"""What is shown of a run: the first it has. A real target has no accuracy."""
-RELATIVE = "Relative loss: the loss as a share of that of always answering 0."
+"""A run is shown by the first of these that it has; real-valued targets have no accuracy."""
+RELATIVE_LOSS_NOTE = "Relative loss: the loss divided by that of always predicting 0."
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Scores of the weights that are shown, laid out.
+class ChartLayout:
+    """Scores of the weights that are shown, arranged for a figure.
 
-    `rows` has one row per run and condition shown: `series`, `panel`, `place` (a number for each combination of all
-    other axes), `condition`, `instance` (the task seed, where several were run), `seed`, `value`, `still_learning`,
-    `cell`. `series` and `panels` are the labels in their order, `axis` names what the series are, `pooled` the axes
-    whose runs stand together in a panel, `averaged` says that a run's value is its mean over `conditions`.
+    `rows` has one row per run and shown split: `series`, `panel`, `configuration` (a number for each combination of the
+    other axes), `split`, `instance` (a number for each task seed), `seed`, `value`, `not_converged`, `trial`. `series`
+    and `panels` are labels in order, `axis` is the axis of the series, `pooled` are axes whose runs share a panel, and
+    `averaged` tells that the value of a run is its mean over `splits`.
     """
 
-    metric: Metric
+    metric: ChartMetric
     rows: pd.DataFrame
     axis: str
     series: tuple[str, ...]
     panels: tuple[str, ...]
     pooled: tuple[str, ...]
-    conditions: tuple[str, ...]
+    splits: tuple[str, ...]
     averaged: bool
 
     @property
     def clusters(self) -> str | None:
-        """The column whose values an interval counts as chance, if there is one."""
+        """The column of clusters for intervals, if there is more than one cluster."""
         return "instance" if self.rows["instance"].nunique() > 1 else None
-
-    def means(self, *by: str) -> pd.DataFrame:
-        """Means with their intervals by some columns."""
-        return means(self.rows, by, self.clusters, resamples=self.resamples)
 
     @property
     def resamples(self) -> int:
-        """How often to resample: less where there are very many runs, whose intervals are narrow."""
-        return min(RESAMPLES, max(200, DRAWS // len(self.rows)))
+        """The number of resamples: fewer for very many runs, whose intervals are narrow."""
+        return min(RESAMPLES, max(200, MAX_DRAWS // len(self.rows)))
+
+    def means(self, *by: str) -> pd.DataFrame:
+        """Means with intervals, grouped by some columns of `rows`."""
+        return means(self.rows, by, self.clusters, resamples=self.resamples)
 
     @property
     def notes(self) -> list[str]:
-        """What must be said of it."""
-        found = [RELATIVE] if self.metric.name == "relative_loss" else []
+        """Remarks that belong under a figure of this layout."""
+        notes = []
+        if self.metric.name == "relative_loss":
+            notes.append(RELATIVE_LOSS_NOTE)
         if self.pooled:
-            found.append(f"Runs of all {_and(self.pooled)} stand together: one panel each would be too many.")
+            notes.append(f"Runs of all {join_words(self.pooled)} share a panel: separate panels would be too many.")
         if self.averaged:
-            several = _and(self.conditions) if len(self.conditions) <= 4 else f"its {len(self.conditions)} conditions"
-            found.append(f"A run's value is its mean over {several}.")
-        return found
+            splits = join_words(self.splits) if len(self.splits) <= 4 else f"its {len(self.splits)} splits"
+            notes.append(f"The value of a run is its mean over {splits}.")
+        return notes
 
 
-def layouts(source: Source, *, every_condition: bool = False, panels: bool = True) -> list[Layout]:
-    """The layouts of a source, one per metric that some run is judged by; empty where no run has left a number.
+def layouts(source: Source, *, every_split: bool = False, panels: bool = True) -> list[ChartLayout]:
+    """The layouts of a source, one per metric by which some run is judged; empty if no run has left a number.
 
-    Conditions are the telling ones: those out of distribution, or where there are none the one on which models are
-    selected; each has panels of its own where there is room, else a run counts by its mean. `every_condition` keeps
-    them all, as rows; without `panels` all places stand together.
+    By default the splits are `informative_splits`: each has its own panels if there is room, otherwise a run is shown
+    by its mean. `every_split` keeps all splits as rows. Without `panels`, all configurations share one panel.
     """
-    found = []
-    for metric, rows in _judged(source):
-        shown = tuple(ordered_conditions(rows[CONDITION])) if every_condition else telling(source, rows)
-        found.append(lay_out(source, metric, rows[rows[CONDITION].isin(shown)], shown, every_condition, panels))
-    return found
+    records = source.records
+    rows = records[(records["selection"] == source.selection) & (records["factor"] == "") & records["value"].notna()]
+    result = []
+    for metric in METRICS:
+        scores = rows[rows["metric"] == metric.name]
+        if scores.empty:
+            continue
+        rows = rows[~rows["trial"].isin(scores["trial"].unique())]
+        splits = tuple(sort_splits(scores[SPLIT])) if every_split else informative_splits(source, scores)
+        result.append(arrange(source, metric, scores[scores[SPLIT].isin(splits)], splits, every_split, panels))
+    return result
 
 
-def telling(source: Source, rows: pd.DataFrame) -> tuple[str, ...]:
-    """The conditions of records that say most: out of distribution, or else the one on which models are selected."""
-    held = ordered_conditions(rows[CONDITION])
-    outside = [name for name in held if name.startswith(UNSEEN)]
-    task = source.task(rows["cell"].iloc[0])
-    wanted = [task.validation] if task is not None else []
-    inside = [name for name in (*wanted, "iid", *held) if name in held]
-    return tuple(outside or inside[:1])
+def informative_splits(source: Source, rows: pd.DataFrame) -> tuple[str, ...]:
+    """The splits out of distribution, or if there is none the split on which models are selected."""
+    splits = sort_splits(rows[SPLIT])
+    outside = [name for name in splits if name.startswith(OUT_OF_DISTRIBUTION)]
+    if outside:
+        return tuple(outside)
+    task = source.task(rows["trial"].iloc[0])
+    preferred = [] if task is None else [task.validation]
+    return tuple(name for name in (*preferred, "iid", *splits) if name in splits)[:1]
 
 
-def ordered_conditions(names: Iterable[str]) -> list[str]:
-    """Conditions from the familiar to the strange, numbers in their order.
+def sort_splits(names: Iterable[str]) -> list[str]:
+    """Distinct splits from the most familiar to the least, with numbers in numerical order.
 
-    >>> ordered_conditions(["ood/length=30", "iid", "ood/length=5", "train", "ood/length=5"])
+    >>> sort_splits(["ood/length=30", "iid", "ood/length=5", "train", "ood/length=5"])
     ['train', 'iid', 'ood/length=5', 'ood/length=30']
     """
 
-    def key(name: str) -> tuple[object, ...]:
-        parts = re.split(r"(\d+)", name)
-        rank = next((k for k, begin in enumerate(("train", "iid", "")) if name.startswith(begin)), 0)
-        return rank, [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    def sort_key(name: str) -> tuple[object, ...]:
+        familiarity = 0 if name.startswith("train") else 1 if name.startswith("iid") else 2
+        pieces = re.split(r"(\d+)", name)
+        return familiarity, [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
 
-    return sorted(set(names), key=key)
-
-
-def batch_of(options: str) -> int:
-    """The batch size in the words of a recipe, which leave out what is the default.
-
-    >>> batch_of("batch=128 clip=1.0"), batch_of("clip=1.0")
-    (128, 100)
-    """
-    said = re.search(r"(?:^| )batch=(\d+)", options)
-    return int(said[1]) if said else int(Recipe.model_fields["batch"].default)
+    return sorted(set(names), key=sort_key)
 
 
-def _judged(source: Source) -> list[tuple[Metric, pd.DataFrame]]:
-    """The overall numbers of the weights that are shown, by the metric each run is judged by."""
-    held = source.records
-    rows = held[(held["selection"] == source.selection) & (held["factor"] == "") & held["value"].notna()]
-    found = []
-    for metric in METRICS:
-        own = rows[rows["metric"] == metric.name]
-        if len(own):
-            found.append((metric, own))
-            rows = rows[~rows["cell"].isin(own["cell"].unique())]
-    return found
-
-
-def lay_out(
+def arrange(
     source: Source,
-    metric: Metric,
+    metric: ChartMetric,
     rows: pd.DataFrame,
-    conditions: tuple[str, ...],
-    every_condition: bool = False,
+    splits: tuple[str, ...],
+    every_split: bool = False,
     panels: bool = True,
-) -> Layout:
-    """The layout of rows with the columns of records, of these conditions."""
-    axes = _varying(rows, [axis for axis in source.axes if axis not in INSTANCES])
-    axis = source.series if source.series in axes or not axes else _most_telling(rows, axes)[0]
-    others = [one for one in axes if one != axis]
-    instances = [one for one in INSTANCES if one in source.axes]
-    shown = others if panels else []
-    averaged = len(conditions) > 1 and not every_condition
-    if averaged and panels and _count(rows, [*shown, CONDITION]) <= WITH_CONDITIONS:
-        shown, averaged = [*shown, CONDITION], False
+) -> ChartLayout:
+    """Arrange rows with the columns of records, all of them on `splits`."""
+    axes = _informative_axes(rows, [axis for axis in source.axes if axis not in INSTANCES])
+    series_axis = source.series if source.series in axes or not axes else _sort_by_effect(rows, axes)[0]
+    other_axes = [axis for axis in axes if axis != series_axis]
+    panel_axes = other_axes if panels else []
+    averaged = len(splits) > 1 and not every_split
+    if averaged and panels and _count_combinations(rows, [*panel_axes, SPLIT]) <= MAX_SPLIT_PANELS:
+        panel_axes = [*panel_axes, SPLIT]
+        averaged = False
     if averaged:
-        first = rows.drop_duplicates("cell").set_index("cell")
-        rows = first.assign(value=rows.groupby("cell", sort=False)["value"].mean(), condition="").reset_index()
-    if _count(rows, shown) > PANELS:
-        shown = _fitting(rows, _most_telling(rows, shown))
-    labels = _labels(rows, shown)
+        # One row per run: the mean over its splits, with everything else from its first row.
+        first = rows.drop_duplicates("trial").set_index("trial")
+        rows = first.assign(value=rows.groupby("trial", sort=False)["value"].mean(), split="").reset_index()
+    if _count_combinations(rows, panel_axes) > MAX_PANELS:
+        # Keep the axes with the largest effect on the score, as long as there is room.
+        candidates = _sort_by_effect(rows, panel_axes)
+        panel_axes = []
+        for axis in candidates:
+            if _count_combinations(rows, [*panel_axes, axis]) <= MAX_PANELS:
+                panel_axes.append(axis)
     table = pd.DataFrame(
         {
-            "series": rows[axis].map({level: title_of(level) for level in rows[axis].unique()}),
-            "panel": labels,
-            "place": _numbers(rows, others),
-            "condition": rows[CONDITION],
-            "instance": _numbers(rows, instances),
+            "series": rows[series_axis].map({level: title_of(level) for level in rows[series_axis].unique()}),
+            "panel": _panel_labels(rows, panel_axes),
+            "configuration": _number_combinations(rows, other_axes),
+            "split": rows[SPLIT],
+            "instance": _number_combinations(rows, [axis for axis in INSTANCES if axis in source.axes]),
             "seed": rows["seed"],
             "value": rows["value"],
-            "still_learning": rows["still_learning"] == 1,
-            "cell": rows["cell"],
+            "not_converged": rows["not_converged"] == 1,
+            "trial": rows["trial"],
         }
     ).reset_index(drop=True)
-    order = table.drop_duplicates("panel")
-    if CONDITION in shown:  # conditions within places, in their order
-        rank = {name: place for place, name in enumerate(conditions)}
-        order = order.assign(rank=order["condition"].map(rank)).sort_values(["place", "rank"])
-    return Layout(
-        metric,
-        table,
-        axis,
-        tuple(dict.fromkeys(table["series"])),
-        tuple(order["panel"]),
-        tuple(one for one in others if one not in shown) if panels else (),
-        conditions,
-        averaged,
-    )
+    panel_order = table.drop_duplicates("panel")
+    if SPLIT in panel_axes:  # splits in their order within each configuration
+        rank = {name: position for position, name in enumerate(splits)}
+        panel_order = panel_order.assign(rank=panel_order["split"].map(rank))
+        panel_order = panel_order.sort_values(["configuration", "rank"])
+    pooled = tuple(axis for axis in other_axes if axis not in panel_axes) if panels else ()
+    series = tuple(dict.fromkeys(table["series"]))
+    return ChartLayout(metric, table, series_axis, series, tuple(panel_order["panel"]), pooled, splits, averaged)
 
 
-def _varying(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
-    """The axes that have several levels; not one that some places lack, if the others tell these places apart."""
-    several = [axis for axis in axes if rows[axis].nunique(dropna=False) > 1]
-    lacking = [axis for axis in several if rows[axis].nunique() == 1]
-    for axis in lacking:
-        rest = [one for one in several if one != axis]
-        if _count(rows, rest) == _count(rows, several):
-            several = rest
-    return several
+def _informative_axes(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """The axes with several levels, without those that are missing in some rows and tell no configurations apart."""
+    varied = [axis for axis in axes if rows[axis].nunique(dropna=False) > 1]
+    # With one level besides "missing", an axis only marks the configurations that have it.
+    for axis in [axis for axis in varied if rows[axis].nunique() == 1]:
+        others = [other for other in varied if other != axis]
+        if _count_combinations(rows, others) == _count_combinations(rows, varied):
+            varied = others
+    return varied
 
 
-def _most_telling(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
-    """Axes by how much of the differences between scores they explain, the most first."""
-    spread = {
-        axis: rows.groupby(axis, dropna=False, sort=False)["value"].transform("mean").var(ddof=0) for axis in axes
-    }
-    return sorted(axes, key=lambda axis: -float(spread[axis]))
+def _sort_by_effect(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """Axes by how much of the variance between scores they explain, the most first."""
+
+    def explained(axis: str) -> float:
+        return float(rows.groupby(axis, dropna=False, sort=False)["value"].transform("mean").var(ddof=0))
+
+    return sorted(axes, key=explained, reverse=True)
 
 
-def _fitting(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
-    """As many of the axes as there is room for, the first first."""
-    shown: list[str] = []
-    for axis in axes:
-        if _count(rows, [*shown, axis]) <= PANELS:
-            shown.append(axis)
-    return shown
-
-
-def _count(rows: pd.DataFrame, axes: Sequence[str]) -> int:
+def _count_combinations(rows: pd.DataFrame, axes: Sequence[str]) -> int:
     return len(rows[list(axes)].drop_duplicates()) if axes else 1
 
 
-def _numbers(rows: pd.DataFrame, axes: Sequence[str]) -> pd.Series:
+def _number_combinations(rows: pd.DataFrame, axes: Sequence[str]) -> pd.Series:
     """A number for each combination of levels, in the order of the study."""
     if not axes:
         return pd.Series(0, index=rows.index)
     return rows.groupby(list(axes), dropna=False, sort=False).ngroup()
 
 
-def _labels(rows: pd.DataFrame, axes: Sequence[str]) -> pd.Series:
-    """What stands over each row's panel; '' where there is one panel."""
-    numbers = _numbers(rows, axes)
-    places = rows[list(axes)].assign(number_=numbers).drop_duplicates("number_")
-    words = {axis: _words(axis, places[axis].tolist()) for axis in axes}
-    found = {
-        number: " · ".join(words[axis][k] for axis in axes if words[axis][k])
-        for k, number in enumerate(places["number_"])
-    }
-    return numbers.map(found)
+def _panel_labels(rows: pd.DataFrame, axes: Sequence[str]) -> pd.Series:
+    """The heading of the panel of each row; '' if there is one panel."""
+    numbers = _number_combinations(rows, axes)
+    combinations = rows[list(axes)].assign(number_=numbers).drop_duplicates("number_")
+    texts = [_level_texts(axis, combinations[axis].tolist()) for axis in axes]
+    labels = {}
+    for position, number in enumerate(combinations["number_"]):
+        labels[number] = " · ".join(levels[position] for levels in texts if levels[position])
+    return numbers.map(labels)
 
 
-def _words(axis: str, levels: Sequence[object]) -> list[str]:
-    """Levels that say what they are stand alone; where some are numbers or truth values, their axis is named."""
-    words = [level for level in levels if level is not None]
-    bare = all(isinstance(level, str) and not re.fullmatch(r"[\d.,\-]*", level) for level in words)
-    return [
-        "" if level is None or level != level else title_of(level) if bare else f"{axis}={title_of(level)}"
-        for level in levels
-    ]
+def _level_texts(axis: str, levels: Sequence[object]) -> list[str]:
+    """Levels as text: words alone, but numbers and truth values with the name of their axis."""
+    are_words = True
+    for level in levels:
+        if level is not None and (not isinstance(level, str) or re.fullmatch(r"[\d.,\-]*", level)):
+            are_words = False
+    texts = []
+    for level in levels:
+        missing = level is None or level != level  # NaN differs from itself
+        text = title_of(level) if are_words else f"{axis}={title_of(level)}"
+        texts.append("" if missing else text)
+    return texts
 
 
-def _and(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
+    """Words as an enumeration.
+
+    >>> join_words(["a", "b", "c"])
+    'a, b and c'
+    """
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,4 +1,4 @@
-"""The report: one HTML file that holds all it needs and opens without a network. Needs the extra `report`."""
+"""The report: one self-contained HTML file that opens without a network. Needs the extra `report`."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from typing import Any
 import pandas as pd
 
 from unseen.errors import CheckFailed, UsageError
-from unseen.report import assets, costs, glossary, theme, verdicts
-from unseen.report.answer import answer
-from unseen.report.design import design
+from unseen.exam import exam
+from unseen.report import assets, theme, verdicts
+from unseen.report.data import Source
 from unseen.report.exam_scores import is_exam
+from unseen.report.export import FORMATS, write_file
 from unseen.report.figure import Drawing, Figure
 from unseen.report.figures import figures_of
-from unseen.report.overview import counts, standings
-from unseen.report.runs_table import runs_table
-from unseen.report.save import FORMATS, written
-from unseen.report.source import Source
-from unseen.studies import exam
-from unseen.studies.database import FILE, said_plainly
-from unseen.studies.store import Store
+from unseen.report.sections import costs
+from unseen.report.sections.design import describe_design
+from unseen.report.sections.glossary import select_terms
+from unseen.report.sections.runs import tabulate_runs
+from unseen.report.sections.summary import answer, count_states, rank_models
+from unseen.store.schema import FILE, explain_errors
+from unseen.store.store import Store
 
 Say = Callable[[str], None]
 PAPERS: tuple[theme.Paper, ...] = ("light", "dark")
-OURS = "ours"
-AT_ONCE, TOLD = 8, 4
-"""Figures of a tab, and notes under a figure, that are there at once; of more, the rest is folded away."""
-ROWS = 20_000
-"""Rows of a figure's data that are kept in the page; the command gives all."""
-_ENDLESS = {math.inf: "∞", -math.inf: "−∞"}
-"""JSON has no such numbers."""
+GENERAL_TAB = "ours"
+OPEN_FIGURES = 8
+"""Figures of a tab that are visible at once; the others are folded."""
+OPEN_NOTES = 4
+"""Notes under a figure that are visible at once; the others are folded."""
+MAX_ROWS = 20_000
+"""Rows of a figure's data that are embedded in the page; the command under the figure writes all."""
 SECTIONS = {
     "question": "Question",
     "answer": "Answer",
@@ -53,8 +54,8 @@ SECTIONS = {
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a page shows of a store beside its records and runs."""
+class StoreTables:
+    """The tables of a store that a page shows besides its records and runs."""
 
     spans: pd.DataFrame
     failures: pd.DataFrame
@@ -63,25 +64,22 @@ class Kept:
     scales: list[str]
 
     @classmethod
-    def read(cls, directory: Path) -> Kept:
-        """All of it, as the store holds it now."""
-        with Store.read(directory) as store, said_plainly(directory):
+    def read(cls, directory: Path) -> StoreTables:
+        """Read the tables from the store in a directory."""
+        with Store.read(directory) as store, explain_errors(directory):
             entries = store.entries()
-            return cls(
-                store.spans(),
-                store.failures(),
-                store.provenance(),
-                dict(zip(entries["cell"], entries["model"], strict=True)),
-                list(entries["scale"].unique()),
-            )
+            models = dict(zip(entries["trial"], entries["model"], strict=True))
+            scales = list(entries["scale"].unique())
+            return cls(store.spans(), store.failures(), store.provenance(), models, scales)
 
 
 def write_page(
     directory: str | Path, out: str | Path | None = None, scale: str | None = None, say: Say = lambda text: None
 ) -> Path:
-    """Write the report of a directory to a file, by default `report.html` in it; a half-written one is never left.
+    """Write the report of a directory to a file, by default `report.html` in it; returns the path of the file.
 
-    `say` is told what is being done.
+    The file is written under a temporary name and renamed, so it is never incomplete. `say` is called with a message
+    at each stage.
     """
     source = Source.read(directory, scale)
     target = Path(out) if out is not None else source.directory / "report.html"
@@ -91,83 +89,81 @@ def write_page(
         raise UsageError(f"{target}: the page is HTML: give --out X.html; {', '.join(FORMATS)} are for --figure NAME")
     if not target.absolute().parent.is_dir():
         raise UsageError(f"{target} can't be written: there is no directory {target.parent}")
-    text = page(source, say=say)
-
-    def write(file: Path) -> None:
-        file.write_text(text, encoding="utf-8", newline="\n")
-
-    return written(target, write)
+    return write_file(target, page(source, say=say))
 
 
 def page(source: Source, figures: Sequence[Figure] | None = None, say: Say = lambda text: None) -> str:
-    """The whole page as text; `figures` are those that may have something to draw, by default all that fit."""
-    figures = figures_of(source) if figures is None and len(source.runs) else figures or ()
+    """The whole page as text; `figures` are those that may have something to draw, by default all that apply."""
+    if figures is None:
+        figures = figures_of(source) if len(source.runs) else ()
     theme.load_altair()
     say("judging claims")
-    kept, judged, count = Kept.read(source.directory), verdicts.judged(source), counts(source)
+    tables = StoreTables.read(source.directory)
+    judged = verdicts.judge_source(source)
+    counts = count_states(source)
     say("drawing figures")
-    shown, undrawn = _drawn(source, figures)
+    drawn, undrawn = _draw_figures(source, figures)
     say("writing the page")
-    study, ledger = source.study, verdicts.rows(judged.verdicts)
+    ledger = verdicts.claim_rows(judged.verdicts)
     context = {
         "name": source.name or source.directory.name,
-        "question": _question(source),
+        "question": _find_question(source),
         "scale": source.scale,
         "sections": SECTIONS,
         "as_of": _last_written(source.directory),
         "directory": shlex.quote(str(source.directory)),
-        "answer": answer(judged.verdicts, count, standings(source)),
-        "counts": count,
-        "other_scales": [one for one in kept.scales if one != source.scale],
-        "design": design(source, kept.models, kept.provenance),
-        "study": study,
+        "answer": answer(judged.verdicts, counts, rank_models(source)),
+        "counts": counts,
+        "other_scales": [scale for scale in tables.scales if scale != source.scale],
+        "design": describe_design(source, tables.models, tables.provenance),
+        "study": source.study,
         "ledger": ledger,
         "unjudged": judged.unread,
-        "words": verdicts.WORDS,
-        "judged": any(row["word"] != "not run" for row in ledger),
-        "tally": {word: sum(row["word"] == word for row in ledger) for word in verdicts.WORDS},
+        "meanings": verdicts.MEANINGS,
+        "judged": any(row["verdict"] != "not run" for row in ledger),
+        "tally": {verdict: sum(row["verdict"] == verdict for row in ledger) for verdict in verdicts.MEANINGS},
         "papers": list(dict.fromkeys(row["paper"] for row in ledger)),
-        "tabs": _tabs(shown),
-        "at_once": AT_ONCE,
-        "told": TOLD,
+        "tabs": _group_tabs(drawn),
+        "general_tab": GENERAL_TAB,
+        "open_figures": OPEN_FIGURES,
+        "open_notes": OPEN_NOTES,
         "undrawn": undrawn,
-        "deviations": _deviations(source),
-        "failures": costs.failures(source, kept.failures),
-        "early": costs.ended_early(source),
-        "cost": costs.cost(source, kept.spans),
-        "provenance": costs.provenance(source, kept.provenance),
-        "table": runs_table(source),
+        "deviations": _list_deviations(source),
+        "failures": costs.list_failures(source, tables.failures),
+        "early": costs.list_ended_early(source),
+        "cost": costs.sum_costs(source, tables.spans),
+        "provenance": costs.list_provenance(source, tables.provenance),
+        "table": tabulate_runs(source),
         "selection": source.selection,
     }
     body = assets.render("body.html", context)
-    return assets.render(
-        "report.html",
-        context
-        | {
-            "body": assets.raw(body),
-            "glossary": glossary.used(re.sub(r"<[^>]*>", " ", body)),
-            "style": assets.raw(assets.text("report.css")),
-            "scripts": assets.scripts(charts=bool(shown)),
-            "policy": assets.policy(charts=bool(shown)),
-            "specs": {one["id"]: one["spec"] for one in shown},
-            "data": {
-                "configs": {paper: chart_config(paper) for paper in PAPERS},
-                "table": context["table"],
-                "figures": {one["id"]: one["data"] for one in shown},
-            },
+    has_charts = bool(drawn)
+    context |= {
+        "body": assets.raw(body),
+        "glossary": select_terms(re.sub(r"<[^>]*>", " ", body)),
+        "style": assets.raw(assets.text("report.css")),
+        "scripts": assets.scripts(has_charts),
+        "policy": assets.policy(has_charts),
+        "specs": {figure["id"]: figure["spec"] for figure in drawn},
+        "data": {
+            "configs": {paper: chart_config(paper) for paper in PAPERS},
+            "table": context["table"],
+            "figures": {figure["id"]: figure["data"] for figure in drawn},
         },
-    )
+    }
+    return assets.render("report.html", context)
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _drawn(source: Source, figures: Sequence[Figure]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The figures that have something to draw, and those that can't be drawn because the curves can't be read."""
+def _draw_figures(source: Source, figures: Sequence[Figure]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The figures that have something to draw, and those that fail because learning curves can't be read."""
     from altair.utils.schemapi import debug_mode
 
-    shown, undrawn = [], []
-    # That charts are valid is known from the tests; to ask again at every step of making them doubles the time.
+    drawn = []
+    undrawn = []
+    # The tests prove that charts are valid; validating them again at every step would double the time.
     with debug_mode(False):
         for figure in figures:
             try:
@@ -176,84 +172,82 @@ def _drawn(source: Source, figures: Sequence[Figure]) -> tuple[list[dict[str, An
                 undrawn.append(f"{figure.title}: {error}")
                 continue
             if drawing is not None:
-                shown.append(_shown(source, figure, drawing))
-    return shown, undrawn
+                drawn.append(_figure_context(source, figure, drawing))
+    return drawn, undrawn
 
 
-def _shown(source: Source, figure: Figure, drawing: Drawing) -> dict[str, Any]:
-    alt = theme.load_altair()
-    with alt.data_transformers.enable("default", max_rows=None):
+def _figure_context(source: Source, figure: Figure, drawing: Drawing) -> dict[str, Any]:
+    """The values that the templates need for a figure."""
+    with theme.load_altair().data_transformers.enable("default", max_rows=None):
         spec = drawing.chart.to_dict(validate=False)
-    spec.pop("config", None)
+    spec.pop("config", None)  # the page has configurations for light and dark
     scale = f" --scale {source.scale}" if source.scale else ""
     directory = shlex.quote(str(source.directory))
-    command = f"unseen report {directory}{scale} --figure {figure.name} --out {figure.file}.svg"
+    # JSON has no infinite numbers, and pandas writes None as NaN unless the columns are objects.
+    data = drawing.data.head(MAX_ROWS).astype(object)
+    data = data.where(data.notna(), None).replace({math.inf: "∞", -math.inf: "−∞"})
     return {
         "id": figure.file,
         "figure": figure,
         "notes": drawing.notes,
         "spec": spec,
-        "command": command,
+        "command": f"unseen report {directory}{scale} --figure {figure.name} --out {figure.file}.svg",
         "rows": len(drawing.data),
-        "data": _table(drawing.data),
+        "data": {
+            "columns": [str(name) for name in data.columns],
+            "rows": data.to_numpy().tolist(),
+            "all": len(drawing.data),
+        },
     }
 
 
-def _table(data: pd.DataFrame) -> dict[str, Any]:
-    plain = data.head(ROWS).astype(object)
-    return {
-        "columns": [str(one) for one in data.columns],
-        "rows": plain.where(plain.notna(), None).replace(_ENDLESS).to_numpy().tolist(),
-        "all": len(data),
-    }
-
-
-def _tabs(shown: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The figures of each paper, by family, and ours."""
+def _group_tabs(drawn: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The figures by the family of their paper, and those for any study."""
     tabs: dict[str, list[dict[str, Any]]] = {}
-    for one in shown:
-        family, slash, _ = one["figure"].name.partition("/")
-        tabs.setdefault(family if slash else OURS, []).append(one)
+    for figure in drawn:
+        family, slash, _ = figure["figure"].name.partition("/")
+        tabs.setdefault(family if slash else GENERAL_TAB, []).append(figure)
     return tabs
 
 
 def chart_config(paper: theme.Paper) -> dict[str, Any]:
-    """The look of charts inside a page, whose own ground shows through; sizes as Altair's, as in saved figures."""
-    found = theme.config(paper)
-    return found | {
-        "background": "transparent",
-        "view": {**found["view"], "continuousWidth": 300, "continuousHeight": 300},
-    }
+    """The configuration of charts inside a page, whose background shows through; sizes as in saved figures."""
+    config = theme.config(paper)
+    view = {**config["view"], "continuousWidth": 300, "continuousHeight": 300}  # Altair's defaults
+    return config | {"background": "transparent", "view": view}
 
 
-# -- words ------------------------------------------------------------------------------------------------------------
+# -- texts ------------------------------------------------------------------------------------------------------------
 
 
-def _question(source: Source) -> str:
+def _find_question(source: Source) -> str:
     if source.study is not None:
         return source.study.question
-    if is_exam(source):  # a study for each model: not one of the catalogue
+    if is_exam(source):  # an exam is a study made for a model, so it is not in the catalogue
         return exam.QUESTION
     if "study" in source.work:
-        return f"{source.name} is not in this release's catalogue, so its question is not known here."
+        return f"The study {source.name} is not in the catalogue of this release, so its question is not known."
     task, _, model = source.name.partition(" · ")
     return f"How well does {model} solve {task}?" if model else ""
 
 
-def _deviations(source: Source) -> list[str] | None:
-    """How what was run differs from the paper; None where there is no study to compare with."""
+def _list_deviations(source: Source) -> list[str] | None:
+    """The differences between these runs and the paper; None if there is no study to compare with."""
     study = source.study
     if study is None or source.scale not in study.scales:
         return None
-    said, planned = study.deviations(source.scale), {entry.cell.seed for entry in study.entries(source.scale)}
-    held = set(source.runs["seed"])
-    return said + (
-        [f"{len(held)} seeds here, {len(planned)} in the study as it is at this scale"] if held != planned else []
-    )
+    deviations = list(study.deviations(source.scale))
+    planned = {entry.trial.seed for entry in study.entries(source.scale)}
+    seeds = set(source.runs["seed"])
+    if seeds != planned:
+        deviations.append(f"{len(seeds)} seeds here, {len(planned)} in the current study at this scale")
+    return deviations
 
 
 def _last_written(directory: Path) -> str:
-    """When the store was last written: the same store gives the same page. To read it makes an empty -wal."""
-    files = [path for name in (FILE, f"{FILE}-wal") if (path := directory / name).exists()]
-    stamps = [path.stat().st_mtime for path in files if path.stat().st_size]
+    """When the store was last written, so that the same store always gives the same page."""
+    stamps = []
+    for path in (directory / FILE, directory / f"{FILE}-wal"):
+        if path.exists() and path.stat().st_size:  # reading a store creates an empty -wal file
+            stamps.append(path.stat().st_mtime)
     return f"{datetime.fromtimestamp(max(stamps), UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""How figures and pages look: one colour per model everywhere, on light and on dark paper. Needs the extra `report`."""
+"""The look of figures and pages: one colour per model everywhere, on a light or a dark page. Needs the extra `report`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW, GREY = COLOURS = (
     "#B8A800",
     "#8A8F98",
 )
-"""Okabe and Ito's colours, told apart by colour-blind readers; their yellow darkened, so that it shows on white."""
+"""The colour-blind safe palette of Okabe and Ito, with a darker yellow that is visible on white."""
 
 TITLES = {"none": "Monolithic", "joint": "Modular", "operation": "Modular-op", "truth": "GT-Modular"}
-"""What people read instead of a level."""
+"""Names shown to readers instead of the level of an axis."""
 
-OWN: dict[str, str] = {
+MODEL_COLOURS: dict[str, str] = {
     # rules
     "GT-Modular": GREEN,
     "Modular-op": BLUE,
@@ -62,7 +62,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
 def title_of(level: object) -> str:
-    """A level as people read it.
+    """A level of an axis as readers see it.
 
     >>> title_of("joint"), title_of("gcog-rnn"), title_of(5)
     ('Modular', 'gcog-rnn', '5')
@@ -71,28 +71,36 @@ def title_of(level: object) -> str:
 
 
 def palette(labels: Iterable[str]) -> dict[str, str]:
-    """A colour for each label: its own, or the next that none of these has.
+    """A colour for each label: the fixed colour of a known model, or the next colour that is still free.
 
     >>> palette(["gcog-gru", "mine"])
     {'gcog-gru': '#E69F00', 'mine': '#0072B2'}
     """
-    wanted = list(dict.fromkeys(labels))
-    taken = {OWN[label] for label in wanted if label in OWN}
-    free = [colour for colour in COLOURS if colour not in taken] or list(COLOURS)
-    strangers = [label for label in wanted if label not in OWN]
-    return {label: OWN.get(label) or free[strangers.index(label) % len(free)] for label in wanted}
+    unique = list(dict.fromkeys(labels))
+    used = {MODEL_COLOURS[label] for label in unique if label in MODEL_COLOURS}
+    free = [colour for colour in COLOURS if colour not in used] or list(COLOURS)
+    colours: dict[str, str] = {}
+    unknown = 0
+    for label in unique:
+        if label in MODEL_COLOURS:
+            colours[label] = MODEL_COLOURS[label]
+        else:
+            colours[label] = free[unknown % len(free)]
+            unknown += 1
+    return colours
 
 
 def colour_scale(labels: Iterable[str]) -> Any:
-    """The same as a scale for Altair."""
-    found = palette(labels)
-    return load_altair().Scale(domain=list(found), range=list(found.values()))
+    """The palette of some labels as a scale for Altair."""
+    colours = palette(labels)
+    return load_altair().Scale(domain=list(colours), range=list(colours.values()))
 
 
 def config(paper: Paper = "light") -> dict[str, Any]:
-    """The Vega-Lite configuration of all charts: they name no ink of their own, so that a page can turn dark.
+    """The Vega-Lite configuration of all charts on a light or dark page.
 
-    Marks without a colour of their own (rules, text) are inked by it; a chart sets only the colours of its data.
+    Charts set only the colours of their data. Rules and text take their colour from here, so that a page can switch
+    between light and dark without drawing other charts.
     """
     ink, quiet, faint = INK[paper], QUIET[paper], FAINT[paper]
     return {
@@ -140,7 +148,7 @@ def config(paper: Paper = "light") -> dict[str, Any]:
 
 
 def load_altair() -> Any:
-    """Altair, or an error that says how to get it."""
+    """Return Altair, or raise an error that names the extra to install."""
     try:
         import altair
     except ImportError:

@@ -1,4 +1,4 @@
-"""The claims ledger of a page: each verdict in words, and each part as a picture of its interval in its range."""
+"""The claims on a page: each verdict in words, and each criterion as a picture of its interval in its range."""
 
 from __future__ import annotations
 
@@ -8,133 +8,123 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from unseen.claims import CLAIMS, judge, render
+from unseen.claims.claim import JudgedClaim
+from unseen.claims.criterion import Criterion, Finding, Verdict
 from unseen.errors import CheckFailed
-from unseen.report.source import Source
+from unseen.report.data import Source
 from unseen.stats import Estimate
-from unseen.studies.claims import CLAIMS, ledger
-from unseen.studies.claims.claim import Verdict
-from unseen.studies.claims.part import Finding, Part, Word
 
-WORDS: Mapping[Word, str] = {
-    "supported": "the whole 95 % interval of every part that was compared lies where the claim says",
-    "contradicted": "the whole interval of a part lies elsewhere (95 %; the more parts, the wider it is)",
-    "undecided": "an interval holds the bound, has too few usable runs, or its runs are not there",
-    "not run": "no run that it speaks of has ended",
+MEANINGS: Mapping[Verdict, str] = {
+    "supported": "the whole 95 % interval of every criterion that was compared lies where the claim says",
+    "contradicted": "the whole interval of a criterion lies elsewhere (95 %, and wider the more criteria there are)",
+    "undecided": "an interval contains a bound, there are too few usable runs, or some runs do not exist",
+    "not run": "no run that the claim is about has ended",
 }
-"""The verdicts, in the order of the ledger, and what they mean."""
+"""The verdicts in the order of the page, and what they mean."""
 MARGIN = 0.12
-"""Of a picture's width, left free at both ends."""
+"""The share of a picture's width that stays free on either side."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The verdicts, and why some claims could not be judged, if so."""
+class PageVerdicts:
+    """The verdicts of a page, and why some claims could not be judged, if so."""
 
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[JudgedClaim]
     unread: str = ""
 
 
-def judged(source: Source) -> Judged:
-    """The verdicts on all claims about the families of a source, those that its study names first.
+def judge_source(source: Source) -> PageVerdicts:
+    """Judge all claims about the families of a source, those that its study names first.
 
-    Claims that need the learning curves are left out if these can't be read.
+    Claims that need the learning curves are left out if these cannot be read.
     """
     families = {str(task).partition("/")[0] for task in source.runs["task"]}
     names = [entry.name for entry in CLAIMS if entry.name.partition("/")[0] in families]
+    if not names:
+        return PageVerdicts([])
+    verdicts: list[JudgedClaim] = []
+    unread = ""
     try:
-        found, unread = _judge(source, names), ""
+        verdicts = judge.judge_tables(source.records, source.runs, names, source.curves)
     except CheckFailed as error:
-        found, unread = _one_by_one(source, names), str(error)
-    named = list(source.study.claims) if source.study is not None else []
-    return Judged(sorted(found, key=lambda one: (_rank(one.claim.name, named), _order(one))), unread)
+        unread = str(error)
+        for name in names:
+            with suppress(CheckFailed):
+                verdicts += judge.judge_tables(source.records, source.runs, [name], source.curves)
+    first = list(source.study.claims) if source.study is not None else []
+    order = list(MEANINGS)
 
+    def rank(judged: JudgedClaim) -> tuple[int, int]:
+        name = judged.claim.name
+        return first.index(name) if name in first else len(first), order.index(judged.verdict)
 
-def _judge(source: Source, names: Sequence[str]) -> list[Verdict]:
-    return ledger.verdicts(source.records, source.runs, names, source.curves) if names else []
-
-
-def _one_by_one(source: Source, names: Sequence[str]) -> list[Verdict]:
-    found = []
-    for name in names:
-        with suppress(CheckFailed):
-            found += _judge(source, [name])
-    return found
-
-
-def _rank(name: str, named: Sequence[str]) -> int:
-    return named.index(name) if name in named else len(named)
-
-
-def _order(verdict: Verdict) -> int:
-    return list(WORDS).index(verdict.word)
+    return PageVerdicts(sorted(verdicts, key=rank), unread)
 
 
 # -- for the template -------------------------------------------------------------------------------------------------
 
 
-def rows(found: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """What the ledger shows of each verdict."""
-    return [
-        {
-            **ledger.claim_data(one.claim),
-            "word": one.word,
-            "where": ledger.where(one),
-            "tally": ledger.tally(one),
-            "because": ledger.because(one),
-            "again": ledger.again(one),
-            "left_out": one.left_out,
-            "partly": _partly(one),
-            "parts": [_part(part) for part in one.findings],
-        }
-        for one in found
-    ]
+def claim_rows(verdicts: Sequence[JudgedClaim]) -> list[dict[str, Any]]:
+    """Return what the page shows of each claim."""
+    rows = []
+    for judged in verdicts:
+        compared = len(judged.compared)
+        partly = ""
+        if judged.verdict != "not run" and compared < len(judged.findings):
+            partly = f"{compared} of {len(judged.findings)} criteria compared"
+        rows.append(
+            {
+                **render.claim_data(judged.claim),
+                "verdict": judged.verdict,
+                "setting": render.describe_place(judged),
+                "tally": render.count_findings(judged),
+                "because": render.explain(judged),
+                "without": render.describe_without(judged),
+                "left_out": render.describe_left_out(judged.left_out, render.MOST_CONFIGURATIONS),
+                "partly": partly,
+                "criteria": [_criterion_row(finding) for finding in judged.findings],
+            }
+        )
+    return rows
 
 
-def _partly(verdict: Verdict) -> str:
-    """How much of a claim a verdict is about, where that is not all of it."""
-    compared = sum(part.compared for part in verdict.findings)
-    partly = verdict.word != "not run" and compared < len(verdict.findings)
-    return f"{compared} of {len(verdict.findings)} parts compared" if partly else ""
-
-
-def _part(finding: Finding) -> dict[str, Any]:
-    found = finding.estimate
-    return {
-        "says": finding.part.says,
-        "word": finding.word if finding.compared else "not compared",
-        "open": finding.open,
-        "estimate": "" if found is None else _number(found),
-        "range": None if found is None else picture(finding.part, found),
-        "n": "" if found is None else _size(found),
+def _criterion_row(finding: Finding) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "criterion": finding.criterion.key,
+        "verdict": render.verdict_on(finding),
+        "waiting": render.describe_waiting(finding),
+        "estimate": "",
+        "range": None,
+        "n": "",
     }
+    estimate = finding.estimate
+    if estimate is not None:
+        interval = estimate.interval
+        bounds = "" if math.isnan(interval.low) else f" [{interval.low:.3f}, {interval.high:.3f}]"
+        row["estimate"] = f"{estimate.value:.3f}{bounds}"
+        row["range"] = place_interval(finding.criterion, estimate)
+        row["n"] = f"n = {interval.n}{', indicative' if interval.indicative else ''}"
+    return row
 
 
-def _number(found: Estimate) -> str:
-    low, high = found.interval.low, found.interval.high
-    return f"{found.value:.3f}" + ("" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]")
-
-
-def _size(found: Estimate) -> str:
-    return f"n = {found.interval.n}{', indicative' if found.interval.indicative else ''}"
-
-
-def picture(part: Part, found: Estimate) -> dict[str, float] | None:
-    """Where the range of a part and the interval lie on a line from 0 to 100; None without an interval."""
-    low, high = found.interval.low, found.interval.high
+def place_interval(criterion: Criterion, estimate: Estimate) -> dict[str, float] | None:
+    """Place the range of a criterion and the interval on a line from 0 to 100; None without an interval."""
+    low, high = estimate.interval.low, estimate.interval.high
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
-    points = [one for one in (part.low, part.high, low, high, found.value) if math.isfinite(one)]
+    points = [number for number in (criterion.low, criterion.high, low, high, estimate.value) if math.isfinite(number)]
     first, last = min(points), max(points)
     pad = (last - first) * MARGIN / (1 - 2 * MARGIN) or 1.0
 
-    def place(value: float) -> float:
+    def percent(value: float) -> float:
         share = (value - first + pad) / (last - first + 2 * pad)
         return round(100 * min(1.0, max(0.0, share)), 2)
 
     return {
-        "from": place(part.low),
-        "to": place(part.high),
-        "low": place(low),
-        "high": place(high),
-        "value": place(found.value),
+        "from": percent(criterion.low),
+        "to": percent(criterion.high),
+        "low": percent(low),
+        "high": percent(high),
+        "value": percent(estimate.value),
     }

@@ -1,21 +1,31 @@
-"""Statistics: arrays in, numbers out. Randomness is handed in, never found.
+"""Statistics: pure functions from arrays to numbers; random draws are passed in.
 
-Every result says what varied between its values (`covers`) and how many there are (`n`, `strata`).
+Every result names the sources of variation between its values (`covers`) and their number (`n`, `strata`).
 """
 
 from __future__ import annotations
 
-from unseen.stats.aggregate import iqm, solve_rate
-from unseen.stats.clusters import clustered
-from unseen.stats.compare import Differences, Scores, differences, paired, probability_of_improvement
-from unseen.stats.intervals import FEWEST, INDICATIVE, Estimate, Interval, proportion_error, wilson
-from unseen.stats.multiple import benjamini_hochberg
-from unseen.stats.permutation import permutation_test, sign_flip_test
-from unseen.stats.power import seeds_to_settle
-from unseen.stats.profiles import profile
-from unseen.stats.resampling import bootstrap, estimate
-from unseen.stats.voting import Votes, significant_votes, votes
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from unseen.stats.intervals import FEWEST, INDICATIVE, Estimate, Interval, proportion_error, wilson
+    from unseen.stats.power import seeds_to_settle
+    from unseen.stats.resampling import bootstrap, clustered, estimate, iqm, mean_intervals, profile, solve_rate
+    from unseen.stats.tests import (
+        Differences,
+        Scores,
+        benjamini_hochberg,
+        differences,
+        paired,
+        permutation_test,
+        probability_of_improvement,
+        sign_flip_test,
+    )
+    from unseen.stats.voting import Votes, significant_votes, votes
+
+# Imported when one of their names is first used.
+_MODULES = ("intervals", "resampling", "tests", "power", "voting")
 __all__ = [
     "FEWEST",
     "INDICATIVE",
@@ -30,6 +40,7 @@ __all__ = [
     "differences",
     "estimate",
     "iqm",
+    "mean_intervals",
     "paired",
     "permutation_test",
     "probability_of_improvement",
@@ -42,3 +53,12 @@ __all__ = [
     "votes",
     "wilson",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for module in _MODULES:
+            loaded = import_module(f"{__name__}.{module}")
+            if hasattr(loaded, name):
+                return getattr(loaded, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

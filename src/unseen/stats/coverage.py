@@ -1,4 +1,4 @@
-"""How often do the 95 % intervals contain the truth? Simulated seeds with known truth.
+"""How often the 95 % intervals contain the true value, by simulation of seeds from known distributions.
 
 python -m unseen.stats.coverage        the table of docs/statistics.md, about four minutes on one core
 """
@@ -15,14 +15,12 @@ import numpy as np
 from scipy import stats
 
 from unseen.randomness import Draws, stream
-from unseen.stats.aggregate import iqm, solve_rate
-from unseen.stats.clusters import clustered
-from unseen.stats.compare import probability_of_improvement
 from unseen.stats.intervals import Floats, Interval
-from unseen.stats.resampling import bootstrap
+from unseen.stats.resampling import bootstrap, clustered, iqm, solve_rate
+from unseen.stats.tests import probability_of_improvement
 
 Quantiles = Callable[[Floats], Floats]
-"""A distribution of seeds, by its quantile function: it gives both the draws and the truth."""
+"""A distribution of seeds, as its quantile function: both the draws and the true value follow from it."""
 
 SOLVED = 0.9
 """The score from which a simulated seed counts as having solved the task."""
@@ -51,23 +49,19 @@ def _bimodal(share: float) -> Quantiles:
     return quantiles
 
 
-SEEDS: dict[str, Quantiles] = {
-    "normal": _normal,
-    "skewed, at the ceiling": _ceiling,
-    "bimodal, half solve": _bimodal(0.5),
-    "bimodal, 8 of 10 solve": _bimodal(0.8),
-}
+BIMODAL: dict[str, Quantiles] = {"bimodal, half solve": _bimodal(0.5), "bimodal, 8 of 10 solve": _bimodal(0.8)}
+SEEDS: dict[str, Quantiles] = {"normal": _normal, "skewed, at the ceiling": _ceiling, **BIMODAL}
 TRUTHS: dict[str, Callable[[Floats], float]] = {
-    "mean": lambda all_values: float(all_values.mean()),
-    "IQM": lambda all_values: float(iqm(all_values)),
-    "solve rate": lambda all_values: float((all_values >= SOLVED).mean()),
+    "mean": lambda population: float(population.mean()),
+    "IQM": lambda population: float(iqm(population)),
+    "solve rate": lambda population: float((population >= SOLVED).mean()),
 }
 
 
-class Kind(NamedTuple):
-    """An interval to try: of what, in how many strata, and how it is made."""
+class IntervalKind(NamedTuple):
+    """An interval to try: of which quantity, how it is made, and in how many strata."""
 
-    of: str
+    quantity: str
     make: Callable[[Floats, Draws], Interval]
     strata: int = 1
 
@@ -77,7 +71,7 @@ def _bootstrap(values: Floats, draws: Draws, **options: Any) -> Interval:
 
 
 def _student(values: Floats, draws: Draws) -> Interval:
-    """The t interval of the mean: no part of the library, here as the yardstick."""
+    """The t interval of the mean: not part of the library, here as a yardstick."""
     low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
     return Interval(float(low), float(high), 0.95, len(values), "simulation")
 
@@ -90,48 +84,52 @@ def _wilson(values: Floats, draws: Draws) -> Interval:
     return solve_rate(values, SOLVED, covers="simulation").interval
 
 
-KINDS: dict[str, Kind] = {
-    "mean, percentile": Kind("mean", _bootstrap),
-    "mean, BCa": Kind("mean", partial(_bootstrap, method="bca")),
-    "mean, Student's t (not in `unseen`)": Kind("mean", _student),
-    "mean over 4 strata, percentile": Kind("mean", _stratified, strata=4),
-    "IQM, percentile": Kind("IQM", partial(_bootstrap, statistic=iqm)),
-    "solve rate, Wilson": Kind("solve rate", _wilson),
+KINDS: dict[str, IntervalKind] = {
+    "mean, percentile": IntervalKind("mean", _bootstrap),
+    "mean, BCa": IntervalKind("mean", partial(_bootstrap, method="bca")),
+    "mean, Student's t (not in `unseen`)": IntervalKind("mean", _student),
+    "mean over 4 strata, percentile": IntervalKind("mean", _stratified, strata=4),
+    "IQM, percentile": IntervalKind("IQM", partial(_bootstrap, statistic=iqm)),
+    "solve rate, Wilson": IntervalKind("solve rate", _wilson),
 }
 
 
 def covered(kind: str, seeds: str, n: int, *, repetitions: int) -> float:
-    """The share of simulated experiments of n seeds (in each stratum) whose interval contains the truth."""
-    of, make, strata = KINDS[kind]
+    """The share of simulated experiments of n seeds (in each stratum) whose interval contains the true value."""
+    quantity, make, strata = KINDS[kind]
     quantiles = SEEDS[seeds]
-    truth = TRUTHS[of](quantiles((np.arange(200_000) + 0.5) / 200_000))
+    truth = TRUTHS[quantity](quantiles((np.arange(200_000) + 0.5) / 200_000))
     # All kinds of interval are tried on the same seeds.
     samples = quantiles(stream("simulated seeds", seeds, n).block().uniform((repetitions, strata * n)))
     draws = stream("simulated intervals", kind, seeds, n).block()
-    found = [make(values, draws) for values in samples]
-    return float(np.mean([one.low <= truth <= one.high for one in found]))
+    return _share_containing(truth, [make(values, draws) for values in samples])
 
 
 def improvement_covered(n: int, *, repetitions: int) -> float:
     """The same for the probability of improvement between two sides of n normal seeds, one spread apart (0.760)."""
-    truth, draws = float(stats.norm.cdf(1 / np.sqrt(2))), stream("simulated improvement", n).block()
-    sides = draws.normal((repetitions, 2, n)) + np.array([[1.0], [0.0]])
-    found = [
-        probability_of_improvement(a, b, generator=draws, covers="simulation", resamples=1_000).interval
-        for a, b in sides
-    ]
-    return float(np.mean([one.low <= truth <= one.high for one in found]))
+    truth = float(stats.norm.cdf(1 / np.sqrt(2)))
+    draws = stream("simulated improvement", n).block()
+    samples = draws.normal((repetitions, 2, n)) + np.array([[1.0], [0.0]])
+    intervals = []
+    for a, b in samples:
+        result = probability_of_improvement(a, b, generator=draws, covers="simulation", resamples=1_000)
+        intervals.append(result.interval)
+    return _share_containing(truth, intervals)
+
+
+def _share_containing(truth: float, intervals: Sequence[Interval]) -> float:
+    return float(np.mean([interval.low <= truth <= interval.high for interval in intervals]))
 
 
 TASKS: dict[str, float] = {"a tenth": 0.1, "a half": 0.5, "nine tenths": 0.9}
-"""How much of the variance lies between tasks."""
+"""The share of the variance that lies between tasks."""
 SEEDS_OF_TASK = 5
 
 
 def clusters_covered(between: float, tasks: int, *, repetitions: int, cluster: bool = True) -> float:
     """The same for the mean over tasks of five normal seeds each, with a share of the variance between tasks.
 
-    Without `cluster` the tasks are strata: the interval then does not know that other tasks could have been drawn.
+    Without `cluster` the tasks are strata: the interval then ignores that other tasks could have been drawn.
     """
     draws = stream("simulated tasks", between, tasks).block()
     task = np.sqrt(between) * draws.normal((repetitions, tasks, 1))
@@ -139,12 +137,14 @@ def clusters_covered(between: float, tasks: int, *, repetitions: int, cluster: b
     values = (task + seed).reshape(repetitions, -1)
     labels = np.repeat(np.arange(tasks), SEEDS_OF_TASK)
 
-    def make(one: Floats) -> Interval:
-        if not cluster:
-            return _bootstrap(one, draws, strata=labels)
-        return clustered(one, labels, generator=draws, covers="simulation", resamples=1_000).interval
-
-    return float(np.mean([found.low <= 0 <= found.high for found in map(make, values)]))
+    intervals = []
+    for sample in values:
+        if cluster:
+            result = clustered(sample, labels, generator=draws, covers="simulation", resamples=1_000)
+            intervals.append(result.interval)
+        else:
+            intervals.append(_bootstrap(sample, draws, strata=labels))
+    return _share_containing(0, intervals)
 
 
 def table(sizes: Sequence[int] = (3, 5, 10, 20), *, repetitions: int = 4_000) -> Iterator[str]:
@@ -152,8 +152,8 @@ def table(sizes: Sequence[int] = (3, 5, 10, 20), *, repetitions: int = 4_000) ->
     yield "| interval | seeds | " + " | ".join(f"n = {n}" for n in sizes) + " |"
     yield "|---|---|" + "---|" * len(sizes)
     for kind, seeds in itertools.product(KINDS, SEEDS):
-        # A solve rate needs seeds of which some solve and others don't.
-        if KINDS[kind].of != "solve rate" or seeds.startswith("bimodal"):
+        # A solve rate needs seeds of which some solve the task and others do not.
+        if KINDS[kind].quantity != "solve rate" or seeds in BIMODAL:
             yield _row(kind, seeds, (covered(kind, seeds, n, repetitions=repetitions) for n in sizes))
     yield _row("probability of improvement", "normal", (improvement_covered(n, repetitions=repetitions) for n in sizes))
     for share, between in TASKS.items():

@@ -1,4 +1,4 @@
-"""What every statistic returns: an interval that says what it covers, and an estimate that carries one."""
+"""The results of all statistics: an `Interval` that says what it covers, and an `Estimate` that carries one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from unseen.errors import UsageError
 
 FEWEST = 3
-"""No interval is given for fewer seeds than this."""
+"""Fewer seeds than this have no interval."""
 INDICATIVE = 10
-"""An interval over fewer seeds than this is shown, and marked as indicative."""
+"""An interval over fewer seeds than this is marked as indicative."""
 
 Floats = NDArray[np.float64]
 
@@ -23,12 +23,11 @@ Floats = NDArray[np.float64]
 class Interval:
     """An interval at a confidence level over `n` values; `low` and `high` are NaN where there are too few.
 
-    `covers` says what varied between the values (initialisation, data, task instance): the interval is silent
-    about everything else. `strata` are the sizes of the groups that were resampled each by itself (tasks, or the two
-    sides of an unpaired comparison), empty where all values are one group. Few seeds in one stratum are not made up
-    for by many strata, so the smallest decides whether there is an interval and whether it is indicative. `clusters`
-    is the number of groups (tasks) that were themselves resampled, 0 where none were; few of them are not made up for
-    by many seeds in each.
+    `covers` names the sources of variation between the values (initialisation, data, task instance); the interval does
+    not cover any other. `strata` are the sizes of the groups that were resampled separately (tasks, or the two sides of
+    an unpaired comparison), empty where all values form one group. Many strata do not make up for few seeds in one of
+    them, so the smallest decides whether there is an interval and whether it is indicative. `clusters` is the number of
+    groups (tasks) that were themselves resampled, 0 where none were; many seeds in each do not make up for few of them.
     """
 
     low: float
@@ -46,13 +45,13 @@ class Interval:
 
     @property
     def indicative(self) -> bool:
-        """Whether it rests on too few values to be more than a hint."""
+        """Whether the interval rests on fewer than 10 values (or clusters) and is only a hint."""
         return self.fewest < INDICATIVE
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, its interval, and for comparisons the p value; `note` says how it came about.
+    """A number, its interval, and for comparisons the p value; `note` says how it was computed.
 
     >>> print(Estimate(0.25, Interval(0.1, 0.4, 0.95, 8, "initialisation", (4, 4)), p_value=0.03, note="exact"))
     0.250 [0.100, 0.400], n = 4 + 4 (initialisation), p = 0.03, indicative; exact
@@ -65,35 +64,41 @@ class Estimate:
 
     @property
     def n(self) -> int:
-        """How many values it rests on (pairs, where values are paired)."""
+        """The number of values (of pairs, where values are paired)."""
         return self.interval.n
 
     @property
     def strata(self) -> tuple[int, ...]:
-        """How many of them are in each stratum; empty where there is one."""
+        """The number of values in each stratum; empty where there is only one."""
         return self.interval.strata
 
     @property
     def covers(self) -> str:
-        """What varied between them."""
+        """The sources of variation between the values."""
         return self.interval.covers
 
     def __str__(self) -> str:
-        known = not math.isnan(self.interval.low)
-        span = f"[{self.interval.low:z.3f}, {self.interval.high:z.3f}]" if known else "(too few for an interval)"
-        sizes = " + ".join(map(str, self.strata or (self.n,)))
-        sizes += f" in {self.interval.clusters} clusters" if self.interval.clusters else ""
-        p = "" if self.p_value is None else f", p = {self.p_value:.2g}"
-        mark = ", indicative" if known and self.interval.indicative else ""
-        note = f"; {self.note}" if self.note else ""
-        return f"{self.value:z.3f} {span}, n = {sizes} ({self.covers}){p}{mark}{note}"
+        interval = self.interval
+        has_interval = not math.isnan(interval.low)
+        span = f"[{interval.low:z.3f}, {interval.high:z.3f}]" if has_interval else "(too few for an interval)"
+        text = f"{self.value:z.3f} {span}, n = {' + '.join(map(str, self.strata or (self.n,)))}"
+        if interval.clusters:
+            text += f" in {interval.clusters} clusters"
+        text += f" ({self.covers})"
+        if self.p_value is not None:
+            text += f", p = {self.p_value:.2g}"
+        if has_interval and interval.indicative:
+            text += ", indicative"
+        if self.note:
+            text += f"; {self.note}"
+        return text
 
 
 def wilson(successes: int, n: int, *, covers: str, level: float = 0.95) -> Interval:
     """Wilson's score interval of a share, e.g. of the seeds that solved a task.
 
-    >>> found = wilson(9, 10, covers="initialisation")
-    >>> round(found.low, 3), round(found.high, 3)
+    >>> interval = wilson(9, 10, covers="initialisation")
+    >>> round(interval.low, 3), round(interval.high, 3)
     (0.596, 0.982)
     """
     check_level(level)
@@ -101,11 +106,13 @@ def wilson(successes: int, n: int, *, covers: str, level: float = 0.95) -> Inter
         raise UsageError(f"wilson expects 0 ≤ successes ≤ n, got {successes} of {n}")
     if n < FEWEST:
         return Interval(math.nan, math.nan, level, n, covers)
+    # Written out, because scipy.stats takes most of a second to import and rounds differently.
     z = NormalDist().inv_cdf((1 + level) / 2)
-    p, shrink = successes / n, 1 + z * z / n
+    p = successes / n
+    shrink = 1 + z * z / n
     centre = (p + z * z / (2 * n)) / shrink
     half = z / shrink * math.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
-    # At the ends the bound is 0 or 1 exactly; rounding must not put it beyond.
+    # For no or only successes one bound is exactly 0 or 1; rounding must not move it.
     low = 0.0 if successes == 0 else max(0.0, centre - half)
     high = 1.0 if successes == n else min(1.0, centre + half)
     return Interval(low, high, level, n, covers)
@@ -123,27 +130,32 @@ def proportion_error(p: float, n: int) -> float:
 
 
 def check_level(level: float) -> None:
-    """Refuse what is no confidence level."""
+    """Raise an error unless the level lies between 0 and 1."""
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, got {level}; 0.95 is usual")
 
 
-def one_per_seed(values: object, what: str, *, fewest: int = 0) -> Floats:
-    """The values as an array (n,); every other layout is refused in the name of the function that was called."""
+def tails(level: float) -> tuple[float, float]:
+    """The two quantiles between which the central interval of a confidence level lies."""
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def read_values(values: object, function: str, *, fewest: int = 0) -> Floats:
+    """The values as an array (n,), one per seed; errors name the function that was called."""
     try:
-        given = np.asarray(values, np.float64)
+        array = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise UsageError(
-            f"{what} expects a list of numbers, one per seed, got a {type(values).__name__} of something else"
+            f"{function} expects a list of numbers, one per seed, got a {type(values).__name__} of something else"
         ) from None
-    if given.ndim != 1:
-        raise UsageError(f"{what} expects one value per seed, an array (n,), got one of shape {given.shape}")
-    bad = np.count_nonzero(~np.isfinite(given))
+    if array.ndim != 1:
+        raise UsageError(f"{function} expects one value per seed, an array (n,), got one of shape {array.shape}")
+    bad = np.count_nonzero(~np.isfinite(array))
     if bad:
         raise UsageError(
-            f"{what} expects finite values, got {bad} of {len(given)} that are not; leave out runs that "
-            "diverged, or give them the score that they deserve"
+            f"{function} expects finite values, got {bad} of {len(array)} that are not; drop runs that diverged "
+            "or assign them a score"
         )
-    if len(given) < fewest:
-        raise UsageError(f"{what} needs at least {fewest} value{'s' * (fewest > 1)}, got {len(given)}")
-    return given
+    if len(array) < fewest:
+        raise UsageError(f"{function} needs at least {fewest} value{'s' * (fewest > 1)}, got {len(array)}")
+    return array

@@ -1,4 +1,4 @@
-"""How many seeds would settle a comparison."""
+"""The number of seeds that would settle a comparison."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unseen.errors import UsageError
-from unseen.stats.compare import Scores, differences, keyed
-from unseen.stats.intervals import FEWEST, check_level, one_per_seed
+from unseen.stats.intervals import FEWEST, check_level, read_values
+from unseen.stats.tests import Scores, differences, is_keyed
 
 LARGE = 10_000
-"""From this many seeds on Student's t is normal to four digits."""
+"""From this number of seeds on, Student's t is normal to four digits."""
 
 
 def seeds_to_settle(
@@ -26,10 +26,10 @@ def seeds_to_settle(
 ) -> int | None:
     """The number of seeds, those already run included, whose interval would exclude the margin.
 
-    `a` are paired differences (or scores to hold against a bound, the margin), one per seed; or `a` and `b` are
-    scores by seed, and the differences on shared seeds are taken. It is the smallest n at which the t interval
-    excludes the margin with probability `power`, if the true mean and spread are those seen so far. A rough number:
-    it inherits the error of both. None where nothing can be said: fewer than 3 seeds, or a mean on the margin.
+    `a` are paired differences (or scores to compare with a bound, the margin), one per seed; or `a` and `b` are
+    scores by seed, whose differences on shared seeds are taken. The result is the smallest n at which the t interval
+    excludes the margin with probability `power`, if the true mean and spread are those observed so far. It is a rough
+    number, because it inherits the error of both. None below 3 seeds or if the mean lies on the margin.
 
     >>> seeds_to_settle([0.02, 0.05, -0.01, 0.04])
     11
@@ -39,7 +39,17 @@ def seeds_to_settle(
     check_level(level)
     if not 0 < power < 1:
         raise UsageError(f"power lies between 0 and 1, got {power}; 0.8 is usual")
-    values = one_per_seed(_differences(a, b), "seeds_to_settle")
+    observed: object = a
+    if b is not None:
+        if not is_keyed(a):
+            raise UsageError("seeds_to_settle expects differences, or two dicts or Series seed → score")
+        shared = differences(a, b)
+        if len(set(shared.strata)) > 1:
+            raise UsageError("seeds_to_settle counts seeds: average over the strata of each seed first")
+        observed = shared.values
+    elif is_keyed(a):
+        observed = [value for _, value in a.items()]
+    values = read_values(observed, "seeds_to_settle")
     if len(values) < FEWEST:
         return None
     spread = float(values.std(ddof=1))
@@ -53,19 +63,8 @@ def seeds_to_settle(
     return _smallest(distance / spread, level, power)
 
 
-def _differences(a: Scores | ArrayLike, b: Scores | None) -> object:
-    if b is None:
-        return [value for _, value in a.items()] if keyed(a) else a
-    if not keyed(a):
-        raise UsageError("seeds_to_settle expects differences, or two dicts or Series seed → score")
-    found = differences(a, b)
-    if len(set(found.strata)) > 1:
-        raise UsageError("seeds_to_settle counts seeds: average over the strata of each seed first")
-    return found.values
-
-
 def _smallest(effect: float, level: float, power: float) -> int:
-    """The smallest n for an effect in units of the spread; power grows with n, so halving finds it."""
+    """The smallest n for an effect in units of the spread."""
     from scipy.stats import nct, t  # inside, because importing it takes most of a second
 
     normal = NormalDist()
@@ -77,10 +76,16 @@ def _smallest(effect: float, level: float, power: float) -> int:
         critical = t.ppf((1 + level) / 2, n - 1)
         return bool(nct.sf(critical, n - 1, effect * math.sqrt(n)) >= power)
 
-    low, high = FEWEST - 1, FEWEST
+    # Power grows with n: double until it suffices, then bisect.
+    low = FEWEST - 1
+    high = FEWEST
     while not settles(high):
-        low, high = high, 2 * high
+        low = high
+        high = 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if settles(middle) else (middle, high)
+        if settles(middle):
+            high = middle
+        else:
+            low = middle
     return high

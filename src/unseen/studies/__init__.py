@@ -1,1 +1,1 @@
-"""Cells, the store that keeps their records, and the runner that fills it."""
+"""Trials, the store that keeps their records, and the runner that fills it."""

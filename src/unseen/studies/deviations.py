@@ -1,134 +1,163 @@
-"""What a scale leaves out or does otherwise: against the full study, and against the published recipe."""
+"""How a scale deviates from the full study and from the published recipe."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from unseen.engine.recipe import deviations as recipe_deviations
 from unseen.models.backbones.options import Matched
-from unseen.studies.grid import Entry, Level
+from unseen.studies.grid import Level
+from unseen.studies.trial import Entry
+from unseen.training.recipe import deviations as recipe_deviations
 
-Place = frozenset[tuple[str, Level]]
-Places = Mapping[Place, Sequence[Entry]]
-"""The entries at each combination of levels: one per seed."""
-PARTS = ("task", "model", "evaluation")
+Configuration = frozenset[tuple[str, Level]]
+"""A combination of levels: pairs of axis and level."""
+Entries = Mapping[Configuration, Sequence[Entry]]
+"""The entries of each configuration: one per seed."""
+COMPARED = ("task", "model", "evaluation")
+"""The components of a trial whose options are compared with the full study; the recipe is compared with the paper's."""
 
 
 def deviations(entries: Sequence[Entry], full: Sequence[Entry] | None) -> list[str]:
-    """One phrase each; `full` is None for a study that has no full scale to compare with."""
-    here, there = _places(entries), _places(full or entries)
-    phrases = [*_levels(entries, full or entries), *_seeds(here, there)]
-    affected: dict[str, list[Place]] = defaultdict(list)
-    for place, found in here.items():
-        like = [place] if place in there else _nearest(place, there)
-        for phrase in _options(found, there[like[0]], _varied([there[one][0] for one in like])):
-            affected[phrase].append(place)
-    grouped: dict[str, list[str]] = defaultdict(list)
-    for phrase, places in affected.items():
-        grouped[_where(places, here)].append(phrase)
-    return phrases + grouped.pop("", []) + [f"{where}: {', '.join(said)}" for where, said in grouped.items()]
-
-
-def _places(entries: Iterable[Entry]) -> Places:
-    found: dict[Place, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        found[frozenset(entry.levels.items())].append(entry)
-    return dict(found)
-
-
-def _nearest(place: Place, there: Places) -> list[Place]:
-    """For a place that the full study does not have: its places that have the same of its levels, as many as can be."""
-    common = place & max(there, key=lambda other: len(place & other))
-    return [other for other in there if common <= other]
-
-
-def _varied(entries: Sequence[Entry]) -> frozenset[tuple[str, str]]:
-    """The options in which cells differ: there the level that is added says it all."""
-    values: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for part, option, value in (found for entry in entries for found in _parts(entry)):
-        values[part, option].add(repr(value))
-    return frozenset(name for name, found in values.items() if len(found) > 1)
-
-
-def _parts(entry: Entry) -> Iterator[tuple[str, str, object]]:
-    """Every option of a cell's task, model and evaluation."""
-    for part in PARTS:
-        config = getattr(entry.cell, part)
-        yield from ((part, option, getattr(config, option)) for option in type(config).model_fields)
+    """The deviations of entries, a phrase each; `full` is None for a study without a full scale to compare with."""
+    full = full or entries
+    by_configuration = _group_entries(entries)
+    full_by_configuration = _group_entries(full)
+    phrases = [*_compare_levels(entries, full), *_compare_seeds(by_configuration, full_by_configuration)]
+    affected: dict[str, list[Configuration]] = defaultdict(list)
+    for configuration, group in by_configuration.items():
+        if configuration in full_by_configuration:
+            references = [configuration]
+        else:
+            references = _find_nearest(configuration, full_by_configuration)
+        # Options in which the references differ among themselves follow from a level, and the levels were compared.
+        ignored = _find_varying_options([full_by_configuration[reference][0] for reference in references])
+        for phrase in _compare_options(group, full_by_configuration[references[0]], ignored):
+            affected[phrase].append(configuration)
+    by_location: dict[str, list[str]] = defaultdict(list)
+    for phrase, configurations in affected.items():
+        by_location[_describe_location(configurations, by_configuration)].append(phrase)
+    phrases += by_location.pop("", [])
+    for location, local_phrases in by_location.items():
+        phrases.append(f"{location}: {', '.join(local_phrases)}")
+    return phrases
 
 
 def levels_in_use(entries: Iterable[Entry]) -> dict[str, list[Level]]:
     """The levels on each axis, in order of appearance."""
-    found: dict[str, dict[Level, None]] = defaultdict(dict)
+    levels_by_axis: dict[str, dict[Level, None]] = defaultdict(dict)
     for entry in entries:
         for axis, level in entry.levels.items():
-            found[axis][level] = None
-    return {axis: list(levels) for axis, levels in found.items()}
+            levels_by_axis[axis][level] = None
+    return {axis: list(levels) for axis, levels in levels_by_axis.items()}
 
 
-def _levels(entries: Iterable[Entry], full: Iterable[Entry]) -> Iterator[str]:
-    here, there = levels_in_use(entries), levels_in_use(full)
-    for axis in {**there, **here}:
-        used, known = here.get(axis, []), there.get(axis, [])
-        missing, added = [v for v in known if v not in used], [v for v in used if v not in known]
+def _group_entries(entries: Iterable[Entry]) -> Entries:
+    groups: dict[Configuration, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        groups[frozenset(entry.levels.items())].append(entry)
+    return dict(groups)
+
+
+def _find_nearest(configuration: Configuration, full: Entries) -> list[Configuration]:
+    """For a configuration that the full study does not have: those of the full study that share the most levels with it."""
+    common = configuration & max(full, key=lambda other: len(configuration & other))
+    return [other for other in full if common <= other]
+
+
+def _find_varying_options(entries: Sequence[Entry]) -> frozenset[tuple[str, str]]:
+    """The options, as (component, option), in which trials differ."""
+    values_by_option: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for entry in entries:
+        for component, option, value in _iterate_options(entry):
+            values_by_option[component, option].add(repr(value))
+    return frozenset(option for option, values in values_by_option.items() if len(values) > 1)
+
+
+def _iterate_options(entry: Entry) -> Iterator[tuple[str, str, object]]:
+    """Every option of a trial's task, model and evaluation."""
+    for component in COMPARED:
+        config = getattr(entry.trial, component)
+        for option in type(config).model_fields:
+            yield component, option, getattr(config, option)
+
+
+def _compare_levels(entries: Iterable[Entry], full: Iterable[Entry]) -> Iterator[str]:
+    levels_by_axis = levels_in_use(entries)
+    full_levels_by_axis = levels_in_use(full)
+    for axis in {**full_levels_by_axis, **levels_by_axis}:
+        levels = levels_by_axis.get(axis, [])
+        full_levels = full_levels_by_axis.get(axis, [])
+        missing = [level for level in full_levels if level not in levels]
+        added = [level for level in levels if level not in full_levels]
         if missing:
-            yield f"{axis}: {_list(missing)} left out"
+            yield f"{axis}: {_join(missing)} left out"
         if added:
-            yield f"{axis}: {_list(added)} added"
+            yield f"{axis}: {_join(added)} added"
 
 
-def _seeds(here: Places, there: Places) -> Iterator[str]:
-    used, known = (sorted({len(found) for found in places.values()}) for places in (here, there))
-    if used != known:
-        yield f"{_list(used, ' or ')} {'seed' if used == [1] else 'seeds'} (full: {_list(known, ' or ')})"
+def _compare_seeds(entries: Entries, full: Entries) -> Iterator[str]:
+    counts = sorted({len(group) for group in entries.values()})
+    full_counts = sorted({len(group) for group in full.values()})
+    if counts != full_counts:
+        noun = "seed" if counts == [1] else "seeds"
+        yield f"{_join(counts, ' or ')} {noun} (full: {_join(full_counts, ' or ')})"
 
 
-def _options(found: Sequence[Entry], full: Sequence[Entry], but: Collection[tuple[str, str]]) -> Iterator[str]:
-    """Where task, model, evaluation and data differ from a place of the full study, but for some options; then the
-    recipe."""
-    mine, other = found[0].cell, full[0].cell
-    if getattr(mine.model, "matched", None) and getattr(other.model, "matched", None):
-        but = {*but, ("model", "width")}  # it follows from what both are matched by, and that is said
-    for part, option, value in _parts(found[0]):
-        wanted = getattr(getattr(other, part), option, None)
-        if value != wanted and (part, option) not in but:
-            yield f"{part} {option.replace('_', ' ')} {_value(value)} (full: {_value(wanted)})"
-    wanted_data = {entry.cell.seed: entry.cell.data_seed for entry in full}
-    if any(wanted_data.get(entry.cell.seed, entry.cell.data_seed) != entry.cell.data_seed for entry in found):
-        yield "training data of other data seeds than in the full study"
-    yield from recipe_deviations(mine.recipe, mine.task.name, mine.model.name)
+def _compare_options(
+    entries: Sequence[Entry], full: Sequence[Entry], ignored: Collection[tuple[str, str]]
+) -> Iterator[str]:
+    """The differences in task, model, evaluation and data from a configuration of the full study, but for the ignored
+    options; then the deviations of the recipe."""
+    trial = entries[0].trial
+    full_trial = full[0].trial
+    if getattr(trial.model, "matched", None) and getattr(full_trial.model, "matched", None):
+        # The width follows from the quantity that both are matched by, which is compared itself.
+        ignored = {*ignored, ("model", "width")}
+    for component, option, value in _iterate_options(entries[0]):
+        full_value = getattr(getattr(full_trial, component), option, None)
+        if value != full_value and (component, option) not in ignored:
+            yield f"{component} {option.replace('_', ' ')} {_format_value(value)} (full: {_format_value(full_value)})"
+    full_data_seeds = {entry.trial.seed: entry.trial.data_seed for entry in full}
+    for entry in entries:
+        data_seed = entry.trial.data_seed
+        if full_data_seeds.get(entry.trial.seed, data_seed) != data_seed:
+            yield "training data of other data seeds than in the full study"
+            break
+    yield from recipe_deviations(trial.recipe, trial.task.name, trial.model.name)
 
 
-def _where(places: Sequence[Place], here: Places) -> str:
-    """Which places these are, in words; '' for all of them."""
-    if len(places) == len(here):
+def _describe_location(configurations: Sequence[Configuration], entries: Entries) -> str:
+    """Some of the configurations of a scale in words; '' for all of them."""
+    if len(configurations) == len(entries):
         return ""
-    entries = [here[place][0] for place in places]
-    for axis, levels in levels_in_use(entries).items():
-        chosen = [place for place in here if dict(place).get(axis) in levels]
-        if len(chosen) == len(places):
-            return f"{axis} {_list(levels)}"
-    return f"{len(places)} of {len(here)} combinations"
+    first_entries = [entries[configuration][0] for configuration in configurations]
+    for axis, levels in levels_in_use(first_entries).items():
+        with_levels = [configuration for configuration in entries if dict(configuration).get(axis) in levels]
+        if len(with_levels) == len(configurations):
+            return f"{axis} {_join(levels)}"
+    return f"{len(configurations)} of {len(entries)} combinations"
 
 
-def _list(values: Iterable[object], between: str = ", ") -> str:
-    return between.join(map(str, values))
+def _join(values: Iterable[object], separator: str = ", ") -> str:
+    return separator.join(map(str, values))
 
 
-def _value(value: object) -> str:
-    """A value for people; of features how many values they have.
+def _format_value(value: object) -> str:
+    """A value for people; features are listed with their number of values.
 
-    >>> _value((1, 3)), _value(()), _value((("shape", ("a", "b")), ("color", ("red",))))
+    >>> _format_value((1, 3)), _format_value(()), _format_value((("shape", ("a", "b")), ("color", ("red",))))
     ('1, 3', 'none', 'shape × 2, color × 1')
     """
     if isinstance(value, Matched):
         return f"by {value.by} to {value.to}"
-    if isinstance(value, tuple):
-        return ", ".join(f"{one[0]} × {len(one[1])}" if _named_values(one) else str(one) for one in value) or "none"
-    return str(value)
-
-
-def _named_values(value: object) -> bool:
-    """Whether this is a name with a tuple of values."""
-    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], tuple)
+    if not isinstance(value, tuple):
+        return str(value)
+    texts = []
+    for item in value:
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], tuple):
+            name, feature_values = item
+            texts.append(f"{name} × {len(feature_values)}")
+        else:
+            texts.append(str(item))
+    return ", ".join(texts) or "none"

@@ -1,4 +1,4 @@
-"""A grid: axes of settings over a base, and the cells at their crossings."""
+"""A grid: axes of settings over a base, and the trials at their crossings."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from unseen.errors import UsageError, nearest
-from unseen.studies.parts import Fragment, Parts, Settings
+from unseen.studies.build_trials import Fragment, Settings, TrialBuilder
 
 if TYPE_CHECKING:
-    from unseen.studies.cell import Cell
+    from unseen.studies.trial import Entry
+
 
 Level = str | int | float | bool
 COLUMNS = frozenset(
@@ -22,16 +23,16 @@ COLUMNS = frozenset(
         "data_seed",
         "status",
         "step",
-        "still_learning",
+        "not_converged",
         "selection",
-        "condition",
+        "split",
         "factor",
         "level",
         "metric",
         "value",
         "standard_error",
         "n",
-        "cell",
+        "trial",
         "scale",
         "recipe",
         "best_step",
@@ -40,30 +41,23 @@ COLUMNS = frozenset(
         "levels",
         "position",
         "identity",
+        "evaluation_id",
     }
 )
 """Columns of the records that no axis may be called after; an axis `task` or `model` must agree with its column."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A cell's place in a study: its level on every axis. The seed is no axis; it is in the cell."""
-
-    levels: Mapping[str, Level]
-    cell: Cell
-
-
-@dataclass(frozen=True)
 class Grid:
     """Every combination of levels, for every seed.
 
-    The settings of a cell are `base` and those of its level on each axis, later axes winning. Axes named in a group of
+    The settings of a trial are `base` and those of its level on each axis, later axes winning. Axes named in a group of
     `together` advance together instead of crossing; combinations that match a rule of `without` (an axis and its level,
     or some of its levels) are left out. `data_seed` fixes the training data of all seeds; None: each has its own.
 
     >>> grid = Grid(axes={"length": {5: {"task": {"length": 5}}, 10: {"task": {"length": 10}}}},
     ...             base={"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}}, seeds=range(3))
-    >>> [(entry.levels["length"], entry.cell.task.length, entry.cell.seed) for entry in grid.entries()]
+    >>> [(entry.levels["length"], entry.trial.task.length, entry.trial.seed) for entry in grid.entries()]
     [(5, 5, 0), (5, 5, 1), (5, 5, 2), (10, 10, 0), (10, 10, 1), (10, 10, 2)]
     """
 
@@ -83,7 +77,7 @@ class Grid:
             if len({len(self.axes[axis]) for axis in group}) > 1:
                 counts = ", ".join(f"'{axis}' has {len(self.axes[axis])}" for axis in group)
                 raise UsageError(f"together: axes that advance together need as many levels each; {counts}")
-        for axis, count in Counter(axis for group in self.together for axis in group).items():
+        for axis, count in Counter(chain.from_iterable(self.together)).items():
             if count > 1:
                 raise UsageError(f"together: axis '{axis}' is named {count} times; it can advance with one group only")
         for rule in self.without:
@@ -94,40 +88,51 @@ class Grid:
             raise UsageError(f"seeds = {list(self.seeds)}: give at least one seed, and each once")
 
     def combinations(self) -> Iterator[dict[str, Level]]:
-        """The levels of every place of the grid, in the order of the axes."""
-        grouped = {axis: tuple(group) for group in self.together for axis in group}
-        groups = list(dict.fromkeys(grouped.get(axis, (axis,)) for axis in self.axes))
-        steps = [list(zip(*(self.axes[axis] for axis in group), strict=True)) for group in groups]
-        rules = [{axis: as_levels(level) for axis, level in rule.items()} for rule in self.without]
-        for chosen in product(*steps):
-            at = {
-                axis: level
-                for group, step in zip(groups, chosen, strict=True)
-                for axis, level in zip(group, step, strict=True)
-            }
-            if not any(all(at[axis] in levels for axis, levels in rule.items()) for rule in rules):
-                yield {axis: at[axis] for axis in self.axes}
+        """The levels of every configuration of the grid, in the order of the axes."""
+        group_of = {axis: tuple(group) for group in self.together for axis in group}
+        groups = list(dict.fromkeys(group_of.get(axis, (axis,)) for axis in self.axes))
+        steps_by_group = []
+        for group in groups:
+            # The axes of a group advance together: its n-th step has the n-th level of each.
+            levels_by_axis = [self.axes[axis] for axis in group]
+            steps_by_group.append(list(zip(*levels_by_axis, strict=True)))
+        rules = []
+        for rule in self.without:
+            rules.append({axis: as_levels(level) for axis, level in rule.items()})
+        for steps in product(*steps_by_group):
+            configuration: dict[str, Level] = {}
+            for group, step in zip(groups, steps, strict=True):
+                configuration.update(zip(group, step, strict=True))
+            if not any(_matches(configuration, rule) for rule in rules):
+                yield {axis: configuration[axis] for axis in self.axes}
 
     def entries(self) -> list[Entry]:
-        """A cell for every place and seed."""
-        from unseen.studies.cell import Cell
+        """A trial for every configuration and seed."""
+        from unseen.studies.trial import Entry, Trial  # loads NumPy
 
-        base, parts = Fragment("base", self.base), Parts()
-        fragments = {
-            (axis, level): Fragment(f"axis '{axis}', level '{level}'", settings)
-            for axis, levels in self.axes.items()
-            for level, settings in levels.items()
-        }
-        return [
-            Entry(levels, Cell(*built, seed, seed if self.data_seed is None else self.data_seed))
-            for levels in self.combinations()
-            for built in (parts.of([base, *(fragments[place] for place in levels.items())]),)
-            for seed in self.seeds
-        ]
+        base = Fragment("base", self.base)
+        fragments = {}
+        for axis, levels in self.axes.items():
+            for level, settings in levels.items():
+                fragments[axis, level] = Fragment(f"axis '{axis}', level '{level}'", settings)
+        builder = TrialBuilder()
+        entries = []
+        for configuration in self.combinations():
+            level_fragments = [fragments[axis, level] for axis, level in configuration.items()]
+            built = builder.build([base, *level_fragments])
+            for seed in self.seeds:
+                data_seed = seed if self.data_seed is None else self.data_seed
+                entries.append(Entry(configuration, Trial(*built, seed, data_seed)))
+        return entries
 
     def _check_known(self, axis: str, where: str) -> None:
         if axis not in self.axes:
             raise UsageError(f"{where}: unknown axis '{axis}'. {nearest(str(axis), self.axes)}")
+
+
+def _matches(configuration: Mapping[str, Level], rule: Mapping[str, Sequence[Level]]) -> bool:
+    """Whether a configuration has one of the rule's levels on each of the rule's axes."""
+    return all(configuration[axis] in levels for axis, levels in rule.items())
 
 
 def as_levels(level: Level | Sequence[Level]) -> tuple[Level, ...]:
@@ -151,12 +156,12 @@ def check_axis(axis: str, levels: Mapping[Level, Settings]) -> None:
     if not levels:
         raise UsageError(f"axis '{axis}' has no levels")
     for level, settings in levels.items():
-        place = f"axis '{axis}', level '{level}'"
+        origin = f"axis '{axis}', level '{level}'"
         if not isinstance(level, Level) or (isinstance(level, float) and not math.isfinite(level)):
-            raise UsageError(f"{place}: a level is a word, a finite number, true or false")
-        Fragment(place, settings)
+            raise UsageError(f"{origin}: a level is a word, a finite number, true or false")
+        Fragment(origin, settings)
         if axis in ("task", "model") and settings.get(axis, {}).get("name") != level:
             raise UsageError(
-                f"{place}: the levels of axis '{axis}' are called by the name of their {axis}; "
+                f"{origin}: the levels of axis '{axis}' are called by the name of their {axis}; "
                 f"expected {axis}: {{name: {level}}}, or another word for the axis"
             )

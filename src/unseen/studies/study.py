@@ -1,4 +1,4 @@
-"""A study: a named, versioned question, and the cells that answer it at each scale."""
+"""A study: a named, versioned question, and the trials that answer it at each scale."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from unseen.errors import UsageError, nearest
 from unseen.studies.catalog import STUDIES
-from unseen.studies.grid import Entry, Grid, Level
+from unseen.studies.grid import Grid, Level
 
-__all__ = ["SCALES", "STUDIES", "Entry", "Grid", "Level", "Study", "study"]
+if TYPE_CHECKING:
+    from unseen.studies.trial import Entry
+
+__all__ = ["SCALES", "STUDIES", "Grid", "Level", "Study", "study"]
 
 SCALES = ("smoke", "mini", "small", "medium", "full")
 
 
 @dataclass(frozen=True)
 class Study:
-    """A pure function from scale to cells: the same name, version and scale give the same cells everywhere.
+    """A pure function from scale to trials: the same name, version and scale give the same trials everywhere.
 
     `scales` are those it has, the small ones first, with the minutes it may take on two cores (None: nothing stated).
-    `claims` are the names of the claims judged from it, `notes` what differs from the paper at every scale. `selection`
-    is whose weights a report shows, those that the paper tests: best on validation, or last.
+    `claims` are the names of the claims judged from it, `notes` the deviations from the paper at every scale.
+    `selection` names the weights that a report shows, those that the paper tests: best on validation, or last.
     """
 
     name: str
@@ -53,39 +56,44 @@ class Study:
         return "mini" if "mini" in self.scales else next(iter(self.scales))
 
     def entries(self, scale: str, seeds: Sequence[int] | None = None) -> list[Entry]:
-        """The cells of a scale with their levels; `seeds` replaces the study's own. Equal entries are merged."""
+        """The trials of a scale with their levels; `seeds` replaces the study's own. Equal entries are merged."""
         if scale not in self.scales:
             raise UsageError(f"study '{self.name}' has no scale '{scale}'. {nearest(scale, self.scales)}")
-        asked = (scale, None if seeds is None else tuple(seeds))
-        if asked not in self._expanded:
-            self._expanded[asked] = self._expand(*asked)
-        return list(self._expanded[asked])
+        key = (scale, None if seeds is None else tuple(seeds))
+        if key not in self._expanded:
+            self._expanded[key] = self._expand(*key)
+        return list(self._expanded[key])
 
     @cached_property
     def _expanded(self) -> dict[tuple[str, tuple[int, ...] | None], list[Entry]]:
-        """What was asked for before: a large study takes seconds to expand."""
+        """The entries of earlier calls: a large study takes seconds to expand."""
         return {}
 
     def _expand(self, scale: str, seeds: tuple[int, ...] | None) -> list[Entry]:
-        cells: dict[str, Entry] = {}
-        places: dict[tuple[object, int, int], Entry] = {}
+        from unseen.studies.trial import evaluation_id  # loads NumPy
+
+        by_work: dict[tuple[str, str], Entry] = {}
+        by_levels: dict[tuple[object, int, int], Entry] = {}
         for grid in self.grids(scale):
             for entry in (grid if seeds is None else replace(grid, seeds=seeds)).entries():
-                place = (frozenset(entry.levels.items()), entry.cell.seed, entry.cell.data_seed)
-                same_cell, same_place = cells.setdefault(entry.cell.id, entry), places.setdefault(place, entry)
-                if same_cell.levels != entry.levels:
+                trial = entry.trial
+                # One trial may have several entries, if each evaluates it differently.
+                same_work = by_work.setdefault((trial.id, evaluation_id(trial.evaluation)), entry)
+                levels = (frozenset(entry.levels.items()), trial.seed, trial.data_seed)
+                same_levels = by_levels.setdefault(levels, entry)
+                if same_work.levels != entry.levels:
                     raise UsageError(
-                        f"study '{self.name}', scale {scale}: {_place(same_cell)} and {_place(entry)} are "
-                        f"the same run ({entry.cell.id}); leave one out or let an option tell them apart"
+                        f"study '{self.name}', scale {scale}: {_describe(same_work)} and {_describe(entry)} are "
+                        f"the same run ({trial.id}); leave one out or let an option tell them apart"
                     )
-                if same_place.cell.id != entry.cell.id:
+                if same_levels is not same_work:
                     raise UsageError(
-                        f"study '{self.name}', scale {scale}: two different runs stand at "
-                        f"{_place(entry)}; add an axis that tells them apart"
+                        f"study '{self.name}', scale {scale}: two different runs are at "
+                        f"{_describe(entry)}; add an axis that tells them apart"
                     )
-        if not cells:
+        if not by_work:
             raise UsageError(f"study '{self.name}', scale {scale}: everything is left out")
-        return list(cells.values())
+        return list(by_work.values())
 
     def deviations(self, scale: str, seeds: Sequence[int] | None = None) -> list[str]:
         """How a scale, with these seeds, differs from the full study and from the published recipe, a phrase each."""
@@ -105,23 +113,23 @@ def study(name: str) -> Study:
     5
     """
     if Path(name).suffix in (".yaml", ".yml", ".py"):
-        from unseen.studies.files import load
+        from unseen.studies.study_files import load
 
         return load(Path(name))
     return catalogued(name)
 
 
 def catalogued(name: str) -> Study:
-    """A study by name alone: a record may name anything, and to look at one is not to run a file that it names."""
-    bare, at, version = name.partition("@")
-    found = STUDIES.load(bare)
-    if not isinstance(found, Study):
-        raise UsageError(f"study '{bare}' is a {type(found).__name__}; a plug-in must name a Study")
-    if at and version != str(found.version):
-        raise UsageError(f"unknown version '{name}': this release of Unseen has {bare}@{found.version}")
-    return found
+    """A study by its registered name alone: reading a store must not run a file that the store names."""
+    bare, at_sign, version = name.partition("@")
+    loaded = STUDIES.load(bare)
+    if not isinstance(loaded, Study):
+        raise UsageError(f"study '{bare}' is a {type(loaded).__name__}; a plug-in must name a Study")
+    if at_sign and version != str(loaded.version):
+        raise UsageError(f"unknown version '{name}': this release of Unseen has {bare}@{loaded.version}")
+    return loaded
 
 
-def _place(entry: Entry) -> str:
-    """An entry's place in words: `variant=plain length=5 seed=0`."""
-    return " ".join(f"{axis}={level}" for axis, level in {**entry.levels, "seed": entry.cell.seed}.items())
+def _describe(entry: Entry) -> str:
+    """An entry's levels and seed in words: `variant=plain length=5 seed=0`."""
+    return " ".join(f"{axis}={level}" for axis, level in {**entry.levels, "seed": entry.trial.seed}.items())

@@ -1,4 +1,4 @@
-"""Generators, solvers, splits and views. NumPy only, never torch."""
+"""The tasks: generators, solvers, splits and pictures. They use NumPy only, never torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unseen.registry import Registry
 if TYPE_CHECKING:
     from unseen.tasks.base import Task
 
-_CTL = "unseen.tasks.ctl.graphs"
+_CTL = "unseen.tasks.ctl.variants"
 _GCOG = "unseen.tasks.gcog"
 _RETRIEVAL = "unseen.tasks.retrieval.task:Retrieval"
 
@@ -17,9 +17,18 @@ TASKS: Registry[type[Task]] = Registry(
     "task",
     "unseen.tasks",
     {
-        "rules/mlp": ("unseen.tasks.rules.mlp:RulesMlp", "a weighted sum of two numbers, the weights chosen by a rule"),
-        "rules/mha": ("unseen.tasks.rules.mha:RulesMha", "values looked up in other tokens, by the rule of each token"),
-        "rules/rnn": ("unseen.tasks.rules.rnn:RulesRnn", "a state that each token moves by the matrices of its rule"),
+        "rules/mlp": (
+            "unseen.tasks.rules.variants:RulesMlp",
+            "a weighted sum of two numbers, the weights chosen by a rule",
+        ),
+        "rules/mha": (
+            "unseen.tasks.rules.variants:RulesMha",
+            "values looked up in other tokens, by the rule of each token",
+        ),
+        "rules/rnn": (
+            "unseen.tasks.rules.variants:RulesRnn",
+            "a state that each token moves by the matrices of its rule",
+        ),
         "ctl/A": (f"{_CTL}:Alternating", "table lookup, alternating: training changes the group, testing stays in it"),
         "ctl/R": (f"{_CTL}:Alternating", "table lookup, repeating: training stays in a group, testing changes it"),
         "ctl/S": (f"{_CTL}:Staged", "table lookup, staged: two paths that meet in a bridge; testing changes the path"),
@@ -41,7 +50,7 @@ TASKS: Registry[type[Task]] = Registry(
 
 
 def task(name: str, **options: Any) -> Task:
-    """A task by name, with its options as keywords.
+    """Return a task by name, with its options as keywords.
 
     >>> task("retrieval/T6", length=5).options()
     {'name': 'retrieval/T6', 'length': 5}

@@ -1,4 +1,4 @@
-"""What a task is: conditions, examples, and the one way to draw them."""
+"""The base class of all tasks, with splits, examples, shortcuts, artefacts and reports on foreign files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from unseen.spec import Spec
 
 Array = NDArray[Any]
 DataSeed = int | Literal["validation", "test"]
-"""Whose data: that of a training run (0, 1, …), or the shared validation or test data, which no seed changes."""
+"""The data of a training run (0, 1, …), or the shared validation or test data, which do not depend on a seed."""
 
 
 @dataclass(frozen=True)
-class Condition:
+class Split:
     """A named distribution of a task.
 
-    `unseen` names the factor, or the tuple of factors, whose values here never occur in `train`; empty where only
-    the distribution shifts. `pooled`: parts of the examples are drawn once and come again and again.
+    Attributes:
+        unseen: the factor, or the tuple of factors, whose values in this split never occur in `train`; empty if only
+            the distribution shifts.
+        pooled: whether parts of the examples are drawn once and then repeated.
     """
 
     name: str
@@ -38,8 +40,10 @@ class Condition:
 class Examples:
     """A struct of arrays, all with the examples along the first axis.
 
-    `inputs` by field name and `targets` have the shapes of the task's spec; `factors` say what makes each example
-    what it is.
+    Attributes:
+        inputs: arrays by field name, with the shapes of the task's spec.
+        targets: the answers, with the shape of the task's spec.
+        factors: arrays by name that describe each example, such as its rule or its length.
     """
 
     inputs: Mapping[str, Array]
@@ -51,27 +55,30 @@ class Examples:
 
     def __getitem__(self, index: slice | Array) -> Examples:
         return Examples(
-            {k: v[index] for k, v in self.inputs.items()},
+            {name: values[index] for name, values in self.inputs.items()},
             self.targets[index],
-            {k: v[index] for k, v in self.factors.items()},
+            {name: values[index] for name, values in self.factors.items()},
         )
 
     @staticmethod
-    def concat(parts: Sequence[Examples]) -> Examples:
-        """Parts one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        first = parts[0]
+    def concat(blocks: Sequence[Examples]) -> Examples:
+        """Concatenate blocks of examples."""
+        if len(blocks) == 1:
+            return blocks[0]
+
+        def join(arrays: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+            return {name: np.concatenate([block[name] for block in arrays]) for name in arrays[0]}
+
         return Examples(
-            {k: np.concatenate([p.inputs[k] for p in parts]) for k in first.inputs},
-            np.concatenate([p.targets for p in parts]),
-            {k: np.concatenate([p.factors[k] for p in parts]) for k in first.factors},
+            join([block.inputs for block in blocks]),
+            np.concatenate([block.targets for block in blocks]),
+            join([block.factors for block in blocks]),
         )
 
 
 @dataclass(frozen=True)
 class Shortcut:
-    """A rule that answers without doing the task, and the accuracy it must not exceed (None: only shown)."""
+    """A rule that answers without doing the task, and the accuracy it must not exceed (None: it is only reported)."""
 
     name: str
     answer: Callable[[Examples], Array]
@@ -82,9 +89,12 @@ class Shortcut:
 class Artefact:
     """A measurable regularity of the data that does not belong to the task.
 
-    `measure` gives `absent` on data without it, up to `tolerance` (what the measure itself is off by) and sampling
-    error, which `verify` estimates. A preset that is known to have it says so (`known`); found anywhere else it is a
-    defect. `at_most`, where it can be worked out, is what a known one measures at most: beyond it is a defect too.
+    Attributes:
+        measure: the statistic, computed on examples.
+        absent: its value on data without the artefact.
+        tolerance: how far the statistic may be off by itself, in addition to the sampling error that `verify` estimates.
+        known: whether the preset is known to have the artefact. Anywhere else it is a defect.
+        at_most: the highest value of a known artefact, if it can be derived. A higher value is a defect, too.
     """
 
     name: str
@@ -98,8 +108,15 @@ class Artefact:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """What in a file is not right (the answer, if nothing else is said), and the line it stands on (from 1); where a
-    line holds several examples, which of them it is (from 0)."""
+    """A defect in a foreign file.
+
+    Attributes:
+        line: the line of the file, from 1.
+        given: what the file has.
+        expected: what it should have.
+        what: the subject, by default the answer.
+        example: the index of the example, from 0, if a line holds several.
+    """
 
     line: int
     given: str
@@ -109,8 +126,8 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """How many foreign examples there were, those whose answer is wrong, and what they were compared with."""
+class ForeignFileReport:
+    """The number of examples in a foreign file, its defects, and a note on what they were compared with."""
 
     examples: int
     mismatches: tuple[Mismatch, ...]
@@ -118,33 +135,33 @@ class Judgement:
 
     @property
     def right(self) -> int:
-        """How many examples have nothing wrong."""
-        return self.examples - len({(wrong.line, wrong.example) for wrong in self.mismatches})
+        """The number of examples without a defect."""
+        return self.examples - len({(mismatch.line, mismatch.example) for mismatch in self.mismatches})
 
 
 class Task(Config):
-    """A fully configured generator. A subclass adds its options and implements what raises here.
+    """A fully configured generator. A subclass adds its options and implements the methods that raise here.
 
-    Example *i* of a condition is a pure function of (task, condition, data seed, *i*): blocks of `block` examples are
-    drawn whole, each from its own place in the stream, whatever is asked for.
+    Example *i* of a split is a pure function of (task, split, data seed, *i*): blocks of `block` examples are always
+    drawn whole, each at its own counter of the stream, and then cut to what was requested.
     """
 
     block: ClassVar[int] = 1024
     report_by: ClassVar[tuple[str, ...]] = ()
-    """The factors by whose levels accuracy is reported."""
+    """The factors by which accuracy is reported."""
     amounts: ClassVar[frozenset[str]] = frozenset()
-    """The options that say how many examples there are and not which: a larger set begins with the smaller one."""
+    """The options that change how many examples there are but not which: a larger set begins with the smaller one."""
     readings: ClassVar[frozenset[str]] = frozenset()
-    """The options that say how drawn numbers are used (which answer is asked for, how far inputs are scaled) and not
-    what is drawn: tasks that differ in them alone share their streams."""
+    """The options that change how drawn numbers are used (which answer is asked for, how inputs are scaled) but not what
+    is drawn. Tasks that differ only in these share their streams."""
     instance: ClassVar[frozenset[str]] = frozenset()
-    """The options that choose an instance (a task seed) and change no shape: runs on different ones can be a stack."""
+    """The options that choose an instance (a task seed) and change no shape: its runs can be trained as one stack."""
     alike: ClassVar[bool] = False
-    """Whether foreign examples look the same for all tasks of the family: then one of them judges for all."""
+    """Whether foreign examples have the same form for all tasks of the family, so that one task judges for all."""
 
     @property
     def family(self) -> str:
-        """The group of tasks this one belongs to."""
+        """The group of tasks to which this task belongs."""
         return self.name.partition("/")[0]
 
     @property
@@ -153,113 +170,126 @@ class Task(Config):
         raise NotImplementedError
 
     @property
-    def conditions(self) -> Mapping[str, Condition]:
-        """The conditions by name; `train` is among them."""
+    def splits(self) -> Mapping[str, Split]:
+        """The splits by name; `train` is among them."""
         raise NotImplementedError
 
     @property
     def validation(self) -> str:
-        """The condition on which models are selected."""
+        """The split on which models are selected."""
         return "iid"
 
     @property
     def answer_kinds(self) -> Array | None:
-        """The kind of each class (a boolean, a colour, …); None where all answers are of one kind."""
+        """The kind of each class (a boolean, a colour, …); None if all answers are of one kind."""
         return None
 
-    def size(self, condition: str) -> int | None:
-        """How many examples the condition's set has; None: endless."""
-        self.condition(condition)
+    def size(self, split: str) -> int | None:
+        """Return the number of examples in the split; None if it is endless."""
+        self.get_split(split)
         return None
 
-    def generate(self, condition: str, draws: Draws) -> Examples:
-        """One block of `block` examples from these draws and nothing else."""
+    def generate(self, split: str, draws: Draws) -> Examples:
+        """Return one block of `block` examples from these draws and nothing else."""
         raise NotImplementedError
 
     def schedule(self) -> Array | None:
-        """How many places of the first stream each example of the (finite) training set fills, for every data seed.
+        """Return the number of positions that each training example fills in the first stream, for every data seed.
 
-        With it, batches of examples of one length have the same shapes in all runs. None: all are of one length, or
-        nobody needs to know.
+        With it, batches of examples of one length have the same shapes in all runs. None if all examples have the same
+        length or the lengths do not matter.
         """
         return None
 
     def solve(self, examples: Examples) -> Array:
-        """The targets, worked out from the inputs alone by a plain solver that shares nothing with the generator."""
+        """Compute the targets from the inputs alone, with a plain solver that shares no code with the generator."""
         raise NotImplementedError
 
     def describe(self, examples: Examples, index: int) -> str:
-        """One example in words: what is given, what is asked, the answer and why."""
+        """Return one example in words: the inputs, the question, the answer and the reason."""
         raise NotImplementedError
 
     def picture(self, examples: Examples, index: int) -> str:
-        """One example as SVG text."""
+        """Return one example as SVG text."""
         raise UsageError(f"{self.name} has no picture; use --format text or json")
 
     def record(self, examples: Examples, index: int) -> dict[str, Any]:
-        """One example as JSON values."""
+        """Return one example as JSON values."""
         return {
-            "inputs": {k: v[index].tolist() for k, v in examples.inputs.items()},
+            "inputs": {name: values[index].tolist() for name, values in examples.inputs.items()},
             "target": examples.targets[index].tolist(),
-            "factors": {k: v[index].tolist() for k, v in examples.factors.items()},
+            "factors": {name: values[index].tolist() for name, values in examples.factors.items()},
         }
 
-    def judge(self, path: Path, **companions: Path) -> Judgement:
-        """Foreign examples in a file, compared with the plain solver; `companions` are the files that go with it."""
+    def judge(self, path: Path, **companions: Path) -> ForeignFileReport:
+        """Compare the foreign examples of a file with the plain solver; `companions` are files that belong to it."""
         raise UsageError(f"{self.name} has no reader for foreign examples")
 
-    def shortcuts(self, condition: str) -> Sequence[Shortcut]:
-        """Rules of this task's own that `verify` tries and reports draw in."""
+    def shortcuts(self, split: str) -> Sequence[Shortcut]:
+        """Return shortcuts specific to this task, for `verify` and for reports."""
         return ()
 
-    def ceilings(self, condition: str) -> Mapping[str, float]:
-        """What the generic baselines of `verify` may reach beyond chance, by name: accuracies or, of a real target,
-        shares of its variance."""
+    def ceilings(self, split: str) -> Mapping[str, float]:
+        """Return the expected score of each generic baseline of `verify` that exceeds chance, by name.
+
+        The score is accuracy or, for a real target, the explained share of its variance.
+        """
         return {}
 
-    def zero_loss(self, condition: str) -> float | None:
-        """The mean absolute error of always answering 0; None where the target is not real, or nobody knows."""
+    def zero_loss(self, split: str) -> float | None:
+        """Return the mean absolute error of always answering 0; None if the target is not real or it is not known."""
         return None
 
-    def artefacts(self, condition: str) -> Sequence[Artefact]:
-        """Regularities to measure on a condition, each declared known or not."""
+    def artefacts(self, split: str) -> Sequence[Artefact]:
+        """Return the regularities to measure on a split, each declared known or not."""
         return ()
 
-    def condition(self, name: str) -> Condition:
-        """The condition of that name."""
-        if name not in self.conditions:
-            raise UsageError(f"{self.name} has no condition '{name}'. {nearest(name, self.conditions)}")
-        return self.conditions[name]
+    def get_split(self, name: str) -> Split:
+        """Return the split of that name."""
+        if name not in self.splits:
+            raise UsageError(f"{self.name} has no split '{name}'. {nearest(name, self.splits)}")
+        return self.splits[name]
 
-    def check_request(self, condition: str, n: int, start: int, data_seed: DataSeed) -> None:
+    def check_request(self, split: str, n: int, start: int, data_seed: DataSeed) -> None:
         """Refuse examples that do not exist."""
-        size = self.size(condition)
+        size = self.size(split)
         if n < 0 or start < 0:
             raise UsageError(f"{self.name}: n and start must not be negative, got n = {n}, start = {start}")
         if size is not None and start + n > size:
-            raise UsageError(f"{self.name}: condition '{condition}' has {size} examples, {start + n} were asked for")
+            raise UsageError(f"{self.name}: split '{split}' has {size} examples, but {start + n} were requested")
         if data_seed not in ("validation", "test") and (not isinstance(data_seed, int) or data_seed < 0):
             raise UsageError(f"data seed {data_seed!r}: expected 0, 1, 2, …, 'validation' or 'test'")
 
     def drawn_by(self) -> dict[str, Any]:
-        """What names the streams of this task: its identity without `amounts` and `readings`."""
+        """Return what names the streams of this task: its identity without `amounts` and `readings`."""
         return {key: value for key, value in self.identity().items() if key not in self.amounts | self.readings}
 
-    def sample(self, condition: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
-        """Examples start … start + n − 1 of a condition.
+    def sample(self, split: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
+        """Return examples start … start + n − 1 of a split.
 
         >>> from unseen.tasks import task
         >>> task("retrieval/T1", length=5).sample("train", 3).inputs["sequence"].shape
         (3, 5, 36)
         """
-        self.check_request(condition, n, start, data_seed)
-        make = self.blocks(condition, data_seed)
-        first, last = start // self.block, max(start, start + n - 1) // self.block
-        parts = [make(block) for block in range(first, last + 1)]
+        self.check_request(split, n, start, data_seed)
+        make_block = self.blocks(split, data_seed)
+        first = start // self.block
+        last = max(start, start + n - 1) // self.block
+        examples = Examples.concat([make_block(number) for number in range(first, last + 1)])
         offset = start - first * self.block
-        return Examples.concat(parts)[offset : offset + n]
+        return examples[offset : offset + n]
 
-    def blocks(self, condition: str, data_seed: DataSeed) -> Callable[[int], Examples]:
-        """What makes any block of a condition's examples, by its number."""
-        named = stream("data", self.drawn_by(), condition, data_seed)
-        return lambda block: self.generate(condition, named.block(block))
+    def blocks(self, split: str, data_seed: DataSeed) -> Callable[[int], Examples]:
+        """Return a function that makes any block of a split's examples by its number."""
+        data_stream = stream("data", self.drawn_by(), split, data_seed)
+        return lambda number: self.generate(split, data_stream.block(number))
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """Return the lines of a file without their line breaks; raise `UsageError` if the file cannot be read."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    lines = data.replace(b"\r\n", b"\n").split(b"\n")
+    return lines[:-1] if not lines[-1] else lines

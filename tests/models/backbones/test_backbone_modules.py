@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from unseen.engine import specialize
-from unseen.engine.predict import predictions
-from unseen.engine.recipe import Evaluation
-from unseen.engine.stack import Stack
-from unseen.metrics.specialization import specialization
+from unseen.analysis.specialization_metrics import specialization
 from unseen.models import options
 from unseen.models.backbones.modular import Modular
 from unseen.models.build import build
 from unseen.tasks import task
+from unseen.training.analyses import rules_specialization
+from unseen.training.evaluate import predict
+from unseen.training.recipe import Evaluation
+from unseen.training.stack import Stack
 
 RULES = 4
 ASKED = Evaluation.parse({"activation_examples": 400})
@@ -77,13 +77,13 @@ def test_specialization_of_every_gating(kind: str) -> None:
     shown = made.sample(made.validation, 400, data_seed="test")
     for gating in ("joint", "operation", "truth"):
         stack = Stack([modular(kind, gating)])
-        assert specialize.why_not(stack, made) == ""
-        weights = predictions(stack, shown, made.spec, [specialize.WEIGHTS])[specialize.WEIGHTS]
+        assert rules_specialization.unavailable(stack, made) is None
+        weights = predict(stack, shown, made.spec, [rules_specialization.WEIGHTS])[rules_specialization.WEIGHTS]
         assert weights.shape == (1, 400, *(() if kind == "mlp" else (10,)), RULES)
         scores = specialization(weights[0], shown.factors["rule"], made.pi)
         assert all(math.isfinite(score.value) for score in scores.values())
         if stack.skeleton.local_gating:  # else the engine samples adaptation, which takes long
-            measured = specialize.specialization(stack, made, ASKED)[0]
+            measured = rules_specialization.specialization(stack, made, ASKED)[0]
             assert {name: score.value for name, score in measured.items()} == pytest.approx(
                 {name: score.value for name, score in scores.items()}
             )
@@ -92,7 +92,8 @@ def test_specialization_of_every_gating(kind: str) -> None:
             assert scores["adaptation"].value < 1e-6
         else:
             assert scores["alignment"].value > 0.1
-    assert specialize.why_not(Stack([modular(kind, "none")]), made) == "the model keeps no gating.weights"
+    missing = rules_specialization.unavailable(Stack([modular(kind, "none")]), made)
+    assert missing is not None and missing.reason == "the model captures no gating.weights"
 
 
 def test_gating_is_called_local_where_it_is() -> None:
@@ -109,8 +110,8 @@ def test_gating_is_called_local_where_it_is() -> None:
             other[made.spec.inputs[0].name][:, 1:] *= -2
             stack = Stack([module])
             before, after = (
-                predictions(stack, type(one)(inputs, one.targets, one.factors), made.spec, [specialize.WEIGHTS])[
-                    specialize.WEIGHTS
+                predict(stack, type(one)(inputs, one.targets, one.factors), made.spec, [rules_specialization.WEIGHTS])[
+                    rules_specialization.WEIGHTS
                 ][0, :, 0]
                 for inputs in (one.inputs, other)
             )

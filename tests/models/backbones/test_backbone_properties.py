@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 import torch
-from backbone_cases import CASES, RECURRENT, TRANSFORMERS, Case, double, named
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from specimens import SPECS, random_inputs
 from torch import Tensor
 
+from support.backbone_cases import CASES, RECURRENT, TRANSFORMERS, Case, double, named
+from support.specimens import SPECS, random_inputs
 from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build
-from unseen.models.layers.tape import CountingTape, Tape
-from unseen.spec import Field, Grid, Spec, Stream, Target
+from unseen.models.context import Context, CountingContext
+from unseen.spec import Field, GridShape, Spec, Stream, Target
 
 seeds = settings(derandomize=True, deadline=None, max_examples=3)
 CLOSE: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
 
 HOLES = {
     "once": Spec(
-        (Stream("first", 5), Stream("second", 7, Grid(2, 3)), Stream("third", 4)),
+        (Stream("first", 5), Stream("second", 7, GridShape(2, 3)), Stream("third", 4)),
         (
             Field("a", "category", 6, "first"),
             Field("real", "mask", 1, "first"),
@@ -168,19 +168,19 @@ FORMS = {**{name: SPECS[name] for name in ("rules/mlp", "rules/mha", "ctl", "ret
 @pytest.mark.parametrize("task", FORMS)
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_examples_are_answered_one_by_one_and_nothing_is_drawn(case: Case, task: str) -> None:
-    """Another batch changes no answer; two passes are equal; dropout comes from the tape alone."""
+    """Another batch changes no answer; two passes are equal; dropout comes from the context alone."""
     spec = FORMS[task]
     module = double(case, spec)
     inputs = {k: v.double() if v.is_floating_point() else v for k, v in random_inputs(spec, 4).items()}
     prediction, state = module(inputs), torch.get_rng_state()
     torch.testing.assert_close(module({k: v[[2, 0]] for k, v in inputs.items()}), prediction[[2, 0]], **CLOSE)
-    counting = CountingTape()
+    counting = CountingContext()
     assert torch.equal(module(inputs, counting), prediction) and counting.used > 0
     one, two = (
         torch.randint(-(2**15), 2**15, (counting.used,), generator=torch.Generator().manual_seed(s), dtype=torch.int16)
         for s in (0, 1)
     )
-    dropped = [module(inputs, Tape(bits)) for bits in (one, one, two)]
+    dropped = [module(inputs, Context(bits)) for bits in (one, one, two)]
     assert torch.equal(dropped[0], dropped[1]) and not torch.equal(dropped[0], dropped[2])
     assert torch.equal(torch.get_rng_state(), state)
 
@@ -189,23 +189,27 @@ def test_examples_are_answered_one_by_one_and_nothing_is_drawn(case: Case, task:
 def test_traces_have_the_usual_names(case: Case) -> None:
     for task, rows in (("ctl", 1), ("rules/rnn", 10)):
         spec = SPECS[task]
-        module, inputs, counting = build(options(case[0], **case[1]), spec, 0), random_inputs(spec, 3), CountingTape()
+        module, inputs, counting = (
+            build(options(case[0], **case[1]), spec, 0),
+            random_inputs(spec, 3),
+            CountingContext(),
+        )
         prediction = module(inputs, counting)
-        tape = Tape(wanted=counting.names)
-        module(inputs, tape)
+        ctx = Context(wanted=counting.names)
+        module(inputs, ctx)
         width = case[1]["width"]
-        assert tape.kept["readout.state"].shape == ((3, width) if rows == 1 else (3, rows, width))
-        torch.testing.assert_close(module.read_out.project(tape.kept["readout.state"]), prediction)
+        assert ctx.captured["readout.state"].shape == ((3, width) if rows == 1 else (3, rows, width))
+        torch.testing.assert_close(module.read_out.project(ctx.captured["readout.state"]), prediction)
         recurrent = case[0] in ("lstm", "gru", "rnn")
         length = sum(s.length for s in spec.streams) + (rows == 1)
-        assert tape.kept["encoder.state"].shape == (3, length if recurrent else rows, width)
+        assert ctx.captured["encoder.state"].shape == (3, length if recurrent else rows, width)
         if case[0] not in ("lstm", "gru", "rnn", "perceiver"):
-            attention = tape.kept["encoder.attention"]
+            attention = ctx.captured["encoder.attention"]
             assert attention.shape == (3, case[1]["heads"], rows, length)
-        assert ("gating.weights" in tape.kept) == (case[0] == "modular" and case[1].get("gating", "joint") != "none")
-        if "gating.weights" in tape.kept:
-            assert tape.kept["gating.weights"].shape[:2] == (3, spec.streams[0].length)
-            torch.testing.assert_close(tape.kept["gating.weights"].sum(-1), torch.ones(3, spec.streams[0].length))
+        assert ("gating.weights" in ctx.captured) == (case[0] == "modular" and case[1].get("gating", "joint") != "none")
+        if "gating.weights" in ctx.captured:
+            assert ctx.captured["gating.weights"].shape[:2] == (3, spec.streams[0].length)
+            torch.testing.assert_close(ctx.captured["gating.weights"].sum(-1), torch.ones(3, spec.streams[0].length))
 
 
 def test_learned_places_are_as_many_as_asked_for() -> None:

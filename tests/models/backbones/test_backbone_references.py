@@ -7,30 +7,21 @@ from collections.abc import Sequence
 import pytest
 import torch
 import torch.nn.functional as F
-from backbone_cases import GATINGS, double
-from specimens import SPECS, random_inputs
 from torch import Tensor, nn
 
+from support.backbone_cases import GATINGS, double
+from support.specimens import SPECS, random_inputs
 from unseen.models import options
-from unseen.models.backbones.modular import Modular
+from unseen.models.backbones.modular import Modular, ModularBlock, Symbols
 from unseen.models.backbones.perceiver import Perceiver
 from unseen.models.build import build
-from unseen.models.layers.cross import CrossBlock
-from unseen.models.layers.encoder import Block
-from unseen.models.layers.gru import gated
+from unseen.models.context import Context
+from unseen.models.layers.cross_attention import CrossBlock
+from unseen.models.layers.encoder import EncoderBlock
 from unseen.models.layers.linear import Linear
-from unseen.models.layers.modular import ModularBlock
-from unseen.models.layers.steps import Stepwise, elman
-from unseen.models.layers.symbols import Symbols
-from unseen.models.layers.tape import Tape
 from unseen.spec import Field, Spec, Stream, Target
 
-INPUTS, WIDTH, BATCH, LENGTH = 5, 7, 4, 6
-RECURRENT = {
-    "gru": (3, gated, lambda layers: nn.GRU(INPUTS, WIDTH, layers, batch_first=True)),
-    "rnn tanh": (1, elman("tanh"), lambda layers: nn.RNN(INPUTS, WIDTH, layers, batch_first=True)),
-    "rnn relu": (1, elman("relu"), lambda layers: nn.RNN(INPUTS, WIDTH, layers, "relu", batch_first=True)),
-}
+BATCH, LENGTH = 4, 6
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
@@ -40,61 +31,6 @@ def numbers(*shape: int, seed: int = 0) -> Tensor:
 def same(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> None:
     for a, b in zip(ours, theirs, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-10)
-
-
-def recurrent(kind: str, layers: int) -> tuple[Stepwise, nn.Module, list[Tensor]]:
-    """Ours, the library's with the same weights, and its parameters in our order."""
-    gates, step, library = RECURRENT[kind]
-    torch.manual_seed(3)
-    ours, theirs = Stepwise(INPUTS, WIDTH, gates, step, layers).double(), library(layers).double()
-    order = []
-    for k, layer in enumerate(ours.layers):
-        names = {
-            "weight_ih": layer.input_weight,
-            "weight_hh": layer.state_weight,
-            "bias_ih": layer.input_bias,
-            "bias_hh": layer.state_bias,
-        }
-        for name, value in names.items():
-            parameter = getattr(theirs, f"{name}_l{k}")
-            parameter.data = value.detach().clone().mT if value.dim() == 2 else value.detach().clone()
-            order.append(parameter)
-    return ours, theirs, order
-
-
-@pytest.mark.parametrize("kind", RECURRENT)
-@pytest.mark.parametrize("layers", [1, 2])
-def test_recurrences_agree_with_the_library(kind: str, layers: int) -> None:
-    ours, theirs, order = recurrent(kind, layers)
-    x, g = numbers(BATCH, LENGTH, INPUTS).requires_grad_(), numbers(BATCH, LENGTH, WIDTH, seed=1)
-    same([ours(x)], [theirs(x)[0]])
-    mine = torch.autograd.grad(ours(x), [x, *ours.parameters()], g)
-    yours = torch.autograd.grad(theirs(x)[0], [x, *order], g)
-    same(mine, [yours[0], *(b.mT if b.dim() == 2 else b for b in yours[1:])])
-
-
-@pytest.mark.parametrize("kind", RECURRENT)
-def test_recurrences_pass_over_padding_like_the_library(kind: str) -> None:
-    """Rows of different lengths, packed by the library; and holes, by leaving them out."""
-    ours, theirs, _ = recurrent(kind, 2)
-    x, lengths = numbers(BATCH, LENGTH, INPUTS), torch.tensor([3, 6, 1, 4])
-    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-    expected, _ = nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
-    mask = torch.arange(LENGTH) < lengths[:, None]
-    states = ours(x, mask)
-    same([states[mask]], [expected[mask]])
-    for row, length in zip(states, lengths, strict=True):
-        assert (row[length - 1 :] == row[length - 1]).all()
-    holes = torch.tensor([[False, True, False, False, True, True]])
-    same([ours(x[:1], holes)[holes][None]], [theirs(x[:1, holes[0]])[0]])
-    assert not ours(x[:1], holes)[0, 0].any()
-
-
-def test_recurrences_start_like_the_library() -> None:
-    for gates, step in ((3, gated), (1, elman("tanh"))):
-        layer = Stepwise(36, 100, gates, step).layers[0]
-        assert all(0.095 < p.abs().max() <= 0.1 for p in layer.parameters())
-        assert sum(p.numel() for p in layer.parameters()) == gates * 100 * (36 + 100 + 2)
 
 
 CTL = SPECS["ctl"]
@@ -128,12 +64,12 @@ def test_the_universal_transformer_is_the_layer_of_ctl() -> None:
     nn.init.zeros_(block.attention.output.bias)
     inputs = ctl_inputs()
     x = as_backbone(inputs, ours.embed.fields["token"].weight, ours.embed.vectors, ours.embed.read)
-    tape = Tape(wanted=["encoder.state"])
-    ours(inputs, tape)
+    ctx = Context(wanted=["encoder.state"])
+    ours(inputs, ctx)
     # The places of a stream count from 0, and the read-out token stands at −1.
     places = (*range(CTL.streams[0].length), -1)
     expected = theirs.encoder(x, with_read_out(inputs["mask"]), places=places)
-    same([tape.kept["encoder.state"]], [expected[:, -1:]])
+    same([ctx.captured["encoder.state"]], [expected[:, -1:]])
 
 
 @pytest.mark.parametrize("form", ["ctl++", "original"])
@@ -143,14 +79,14 @@ def test_the_router_is_the_layer_of_ctl(form: str) -> None:
     ours.block.load_state_dict(theirs.block.state_dict())
     inputs = ctl_inputs()
     x = as_backbone(inputs, ours.embed.fields["token"].weight, ours.embed.vectors, ours.embed.read)
-    tape = Tape(wanted=["encoder.state"])
-    ours(inputs, tape)
+    ctx = Context(wanted=["encoder.state"])
+    ours(inputs, ctx)
     for k in range(BATCH):  # without its padding
         count = int(inputs["mask"][k].sum())
         state = torch.cat([x[k : k + 1, :count], x[k : k + 1, -1:]], 1)
         for _ in range(3):
             state = theirs.block(state)
-        same([tape.kept["encoder.state"][k]], [state[0, -1:]])
+        same([ctx.captured["encoder.state"][k]], [state[0, -1:]])
 
 
 def linear(x: Tensor, layer: Linear) -> Tensor:
@@ -187,7 +123,7 @@ def plain_cross(block: CrossBlock, x: Tensor, source: Tensor, real: Tensor | Non
     return u + linear(linear(norm(u, block.norm_second), block.expand).clamp_min(0), block.contract)
 
 
-def plain_among(block: Block, x: Tensor) -> Tensor:
+def plain_among(block: EncoderBlock, x: Tensor) -> Tensor:
     assert block.attention is not None
     query, key, value = linear(norm(x, block.norm_first), block.attention.input).chunk(3, -1)
     u = x + linear(look(query, key, value, block.attention.heads, None), block.attention.output)

@@ -7,16 +7,16 @@ from functools import cache
 
 import pytest
 import torch
-from backbone_cases import CASES, TASKS, Case, as_tensors, named
 from torch import Tensor
 
-from unseen.engine.feed import target_tensor
-from unseen.engine.loss import loss
+from support.backbone_cases import CASES, TASKS, Case, as_tensors, named
 from unseen.models import BACKBONES, MODELS, options
 from unseen.models.build import build
-from unseen.models.layers.tape import CountingTape, Tape
+from unseen.models.context import Context, CountingContext
 from unseen.tasks import task
 from unseen.tasks.base import Task
+from unseen.training.batches import target_tensor
+from unseen.training.loss import loss
 
 
 def test_the_list_of_backbones_is_the_registry() -> None:
@@ -38,7 +38,7 @@ def test_three_steps(case: Case, family: str) -> None:
     """Forward, backward and three steps with dropout; then the batch is answered better than before."""
     spec, (inputs, targets) = TASKS[family].spec, batch(family)
     module = build(options(case[0], **case[1]), spec, 1)
-    counting = CountingTape()
+    counting = CountingContext()
     module(inputs, counting)
     optimiser = torch.optim.Adam(module.parameters(), 3e-3)
     with torch.no_grad():
@@ -48,7 +48,7 @@ def test_three_steps(case: Case, family: str) -> None:
     for _ in range(3):
         bits = torch.randint(-(2**15), 2**15, (counting.used,), generator=generator, dtype=torch.int16)
         optimiser.zero_grad()
-        loss(module(inputs, Tape(bits)), targets, spec.target).backward()
+        loss(module(inputs, Context(bits)), targets, spec.target).backward()
         assert all(p.grad is not None and p.grad.isfinite().all() for p in module.parameters())
         optimiser.step()
     with torch.no_grad():
@@ -81,12 +81,12 @@ SMALL = {
 }
 
 
-def test_every_task_preset_and_condition() -> None:
+def test_every_task_preset_and_split() -> None:
     """Whatever a task shows, in training and in testing, is read and answered in the shape of its target."""
     seen, lengths = set(), set()
     for made in variants():
-        for condition in made.conditions:
-            drawn = made.sample(condition, 2)
+        for split in made.splits:
+            drawn = made.sample(split, 2)
             form = (made.spec, tuple((k, v.shape) for k, v in drawn.inputs.items()))
             if form in seen:  # a model knows nothing else of a task
                 continue
@@ -102,5 +102,5 @@ def test_every_task_preset_and_condition() -> None:
                 module = build(options(name, **SMALL[name]), made.spec, 0)
                 with torch.no_grad():
                     prediction = module(inputs)
-                assert prediction.shape == shape and prediction.isfinite().all(), (name, made.name, condition)
+                assert prediction.shape == shape and prediction.isfinite().all(), (name, made.name, split)
     assert len(seen) > 40 and {3, 30, 13, 23, 101} <= lengths

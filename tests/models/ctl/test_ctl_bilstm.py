@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from ctl_cases import END, LONGEST, START, bits, inputs, model, within
 from torch import Tensor, nn
 
+from support.ctl_cases import END, LONGEST, START, bits, inputs, model, within
 from unseen.models.build import parameter_count
-from unseen.models.layers.tape import CountingTape, Tape
+from unseen.models.context import Context, CountingContext
 
 SMALL = {"embedding": 10, "width": 6}
 
@@ -29,13 +29,13 @@ def library(ours: nn.Module) -> nn.LSTM:
 def test_agrees_with_the_library_on_packed_sequences() -> None:
     ours, given = model("ctl-bilstm", **SMALL), inputs()
     theirs, count = library(ours), given["mask"].sum(1) - 1
-    tape = Tape(bits(ours, given), wanted=["readout.state"])
-    prediction = ours(given, tape)
-    embedded = Tape(tape.bits).dropout(ours.embed.weight[given["token"][:, 1:].clamp(max=END)], 0.5)
+    ctx = Context(bits(ours, given), wanted=["readout.state"])
+    prediction = ours(given, ctx)
+    embedded = Context(ctx.bits).dropout(ours.embed.weight[given["token"][:, 1:].clamp(max=END)], 0.5)
     packed = nn.utils.rnn.pack_padded_sequence(embedded, count, batch_first=True, enforce_sorted=False)
     final = theirs(packed)[1][0]
     state = torch.cat([final[0], final[1]], -1)
-    torch.testing.assert_close(tape.kept["readout.state"], state, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(ctx.captured["readout.state"], state, rtol=1e-12, atol=1e-12)
     expected = state @ ours.answer.project.weight + ours.answer.project.bias
     torch.testing.assert_close(prediction, expected, rtol=1e-12, atol=1e-12)
     weights = ours.leftwards.layers[0].input_weight, theirs.weight_ih_l0_reverse
@@ -49,9 +49,9 @@ def test_agrees_with_the_library_on_packed_sequences() -> None:
 
 def test_states_at_every_token() -> None:
     ours, given = model("ctl-bilstm", **SMALL), inputs()
-    tape = Tape(wanted=["encoder.state", "readout.state"])
-    ours(given, tape)
-    states, read = tape.kept["encoder.state"], tape.kept["readout.state"]
+    ctx = Context(wanted=["encoder.state", "readout.state"])
+    ours(given, ctx)
+    states, read = ctx.captured["encoder.state"], ctx.captured["readout.state"]
     assert states.shape == (5, LONGEST + 2, 12)
     for k, count in enumerate(given["mask"].sum(1) - 1):
         assert torch.equal(states[k, count - 1, :6], read[k, :6]), "left to right ends at the end marker"
@@ -67,9 +67,9 @@ def test_the_start_marker_is_not_read() -> None:
 
 
 def test_dropout_acts_on_the_embedding_alone() -> None:
-    tape = CountingTape()
-    model("ctl-bilstm", **SMALL)(inputs(), tape)
-    assert tape.used == 5 * (LONGEST + 2) * 10
+    ctx = CountingContext()
+    model("ctl-bilstm", **SMALL)(inputs(), ctx)
+    assert ctx.used == 5 * (LONGEST + 2) * 10
 
 
 def test_size_and_start_as_published() -> None:

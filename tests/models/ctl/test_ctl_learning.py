@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from ctl_cases import SYMBOLS, inputs, spec
 
+from support.ctl_cases import SYMBOLS, inputs, spec
 from unseen.models import options
 from unseen.models.build import build
-from unseen.models.layers.tape import Tape
+from unseen.models.context import Context
 
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("ctl-bilstm", {"embedding": 16, "width": 16, "dropout": 0.0}),
@@ -44,6 +44,6 @@ def test_learns_twelve_examples_by_heart(model: tuple[str, dict[str, Any]]) -> N
     nothing = torch.zeros(0, dtype=torch.int16)
     for _ in range(150):
         optimiser.zero_grad()
-        F.cross_entropy(module(examples, Tape(nothing)), answers).backward()
+        F.cross_entropy(module(examples, Context(nothing)), answers).backward()
         optimiser.step()
     assert torch.equal(module(examples).argmax(-1), answers)

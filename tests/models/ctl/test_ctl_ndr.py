@@ -4,20 +4,20 @@ import math
 
 import pytest
 import torch
-from ctl_cases import LONGEST, START, bits, inputs, model, within
 from torch import Tensor, nn
 
+from support.ctl_cases import LONGEST, START, bits, inputs, model, within
 from unseen.errors import UsageError
 from unseen.models.build import parameter_count
+from unseen.models.context import NO_CONTEXT, Context, CountingContext
 from unseen.models.layers.ndr import NDRBlock
-from unseen.models.layers.tape import NO_TAPE, CountingTape, Tape
 
 SMALL = {"width": 8, "heads": 2, "feedforward": 10, "layers": 3, "extra_layers": 1}
 LENGTH, NOTHING = LONGEST + 3, torch.zeros(0, dtype=torch.int16)
 CERTAIN = {"dropout": 0.0, "key_dropout": 0.0, "gate_dropout": 0.0}
 
 
-def slow_attention(attention: nn.Module, x: Tensor, mask: Tensor, tape: Tape) -> Tensor:
+def slow_attention(attention: nn.Module, x: Tensor, mask: Tensor, ctx: Context) -> Tensor:
     """Geometric attention by the formulas: a head, a query and a neighbour at a time."""
     query, key, value = (x @ attention.input.weight).chunk(3, -1)
     if attention.input.bias is not None:
@@ -25,7 +25,7 @@ def slow_attention(attention: nn.Module, x: Tensor, mask: Tensor, tape: Tape) ->
     else:
         query = query + attention.content.flatten()
     sides = x @ attention.direction.weight + attention.direction.bias
-    key = tape.dropout(key.view(*key.shape[:2], 2, 4).transpose(1, 2), 0.1).transpose(1, 2).flatten(2)
+    key = ctx.dropout(key.view(*key.shape[:2], 2, 4).transpose(1, 2), 0.1).transpose(1, 2).flatten(2)
     mixed = []
     for b in range(len(x)):
         for i in range(LENGTH):
@@ -41,9 +41,9 @@ def slow_attention(attention: nn.Module, x: Tensor, mask: Tensor, tape: Tape) ->
     return torch.cat(mixed).view(x.shape) @ attention.output.weight
 
 
-def slow_layer(block: nn.Module, x: Tensor, mask: Tensor, tape: Tape, form: str) -> Tensor:
+def slow_layer(block: nn.Module, x: Tensor, mask: Tensor, ctx: Context, form: str) -> Tensor:
     """One application by the formulas, for every token."""
-    a = block.norm_first(x + tape.dropout(slow_attention(block.attention, x, mask, tape), 0.5))
+    a = block.norm_first(x + ctx.dropout(slow_attention(block.attention, x, mask, ctx), 0.5))
     hidden = a @ block.expand.weight + block.expand.bias
     if form == "ctl++":
         hidden = hidden * (1 + torch.erf(hidden / math.sqrt(2))) / 2
@@ -51,21 +51,21 @@ def slow_layer(block: nn.Module, x: Tensor, mask: Tensor, tape: Tape, form: str)
         gate = a @ block.gate_expand.weight + block.gate_expand.bias
         gate = gate * (1 + torch.erf(gate / math.sqrt(2))) / 2
     else:
-        hidden = tape.dropout(hidden.clamp(min=0), 0.5)
+        hidden = ctx.dropout(hidden.clamp(min=0), 0.5)
         u = block.norm_second(hidden @ block.contract.weight + block.contract.bias)
-        gate = tape.dropout((a @ block.gate_expand.weight + block.gate_expand.bias).clamp(min=0), 0.5)
+        gate = ctx.dropout((a @ block.gate_expand.weight + block.gate_expand.bias).clamp(min=0), 0.5)
     gate = 1 / (1 + torch.exp(-(gate @ block.gate_contract.weight + block.gate_contract.bias)))
-    open_ = tape.dropout(torch.ones(*x.shape[:2], 1, dtype=x.dtype), 0.1) != 0
+    open_ = ctx.dropout(torch.ones(*x.shape[:2], 1, dtype=x.dtype), 0.1) != 0
     gate = torch.where(open_, gate, 0.0)
     return (1 - gate) * x + gate * u
 
 
 def slow(
-    module: nn.Module, given: dict[str, Tensor], layers: int, form: str, tape: Tape = NO_TAPE, end: bool = False
+    module: nn.Module, given: dict[str, Tensor], layers: int, form: str, ctx: Context = NO_CONTEXT, end: bool = False
 ) -> Tensor:
     x = module.embed.weight[given["token"]]
     for _ in range(layers):
-        x = slow_layer(module.block, x, given["mask"], tape, form)
+        x = slow_layer(module.block, x, given["mask"], ctx, form)
     state = torch.stack([s[m.sum() - 1 if end else 0] for s, m in zip(x, given["mask"], strict=True)])
     return state @ module.answer.project.weight + module.answer.project.bias
 
@@ -91,23 +91,27 @@ def test_dropout_falls_where_the_formulas_say(form: str) -> None:
     # Read at the end marker no token is left out of the last layer, so that both take the same bits in the same order.
     ours, given = model("ctl-ndr", **SMALL, form=form, read_at="end"), inputs(3)
     drawn = bits(ours, given)
-    tape = Tape(drawn)
-    agree(ours, ours(given, Tape(drawn)), slow(ours, given, 3, form, tape, end=True))
-    assert tape.used == len(drawn)
+    ctx = Context(drawn)
+    agree(ours, ours(given, Context(drawn)), slow(ours, given, 3, form, ctx, end=True))
+    assert ctx.used == len(drawn)
 
 
 def test_one_layer_in_single_precision() -> None:
     ours, given = model("ctl-ndr", **SMALL), inputs(3)
     x = ours.embed.weight[given["token"]]
-    reference = slow_layer(ours.block, x, given["mask"], NO_TAPE, "ctl++")
+    reference = slow_layer(ours.block, x, given["mask"], NO_CONTEXT, "ctl++")
     torch.testing.assert_close(ours.float().block(x.float(), given["mask"]).double(), reference, rtol=1e-5, atol=1e-5)
 
 
 def test_in_training_the_last_layer_works_for_one_token() -> None:
     ours, given = model("ctl-ndr", **{**SMALL, **CERTAIN, "extra_layers": 0}), inputs()
-    tapes = Tape(NOTHING, wanted=["encoder.state"]), Tape(wanted=["encoder.state"])
-    agree(ours, ours(given, tapes[0]), ours(given, tapes[1]))
-    assert tapes[0].kept["encoder.state"].shape == (5, 1, 8) and tapes[1].kept["encoder.state"].shape == (5, LENGTH, 8)
+    contexts = Context(NOTHING, wanted=["encoder.state"]), Context(wanted=["encoder.state"])
+    agree(ours, ours(given, contexts[0]), ours(given, contexts[1]))
+    assert contexts[0].captured["encoder.state"].shape == (5, 1, 8) and contexts[1].captured["encoder.state"].shape == (
+        5,
+        LENGTH,
+        8,
+    )
 
 
 def test_evaluation_has_more_layers() -> None:
@@ -115,8 +119,8 @@ def test_evaluation_has_more_layers() -> None:
     ours = model("ctl-ndr", **{**SMALL, **CERTAIN})
     deeper = model("ctl-ndr", **{**SMALL, **CERTAIN, "layers": 4, "extra_layers": 0})
     same = model("ctl-ndr", **{**SMALL, **CERTAIN, "extra_layers": 0})
-    assert torch.equal(ours(given), deeper(given)), "without a tape it is evaluation"
-    assert torch.equal(ours(given, Tape(NOTHING)), same(given, Tape(NOTHING)))
+    assert torch.equal(ours(given), deeper(given)), "without a context it is evaluation"
+    assert torch.equal(ours(given, Context(NOTHING)), same(given, Context(NOTHING)))
     assert not torch.allclose(ours(given), same(given))
 
 
@@ -124,8 +128,8 @@ def test_what_the_gate_leaves_closed_is_copied() -> None:
     ours, given = model("ctl-ndr", **{**SMALL, "dropout": 0.0, "key_dropout": 0.0}), inputs()
     drawn = bits(ours, given)
     x = ours.embed(given["token"])
-    tape = Tape(drawn[: 5 * LENGTH], wanted=["encoder.gate"])
-    after = ours.block(x, given["mask"], tape=tape)
+    ctx = Context(drawn[: 5 * LENGTH], wanted=["encoder.gate"])
+    after = ours.block(x, given["mask"], ctx=ctx)
     closed = drawn[: 5 * LENGTH].view(5, LENGTH) < round(0.1 * 2**16) - 2**15
     assert 0 < closed.sum() < 12
     assert torch.equal(after[closed], x[closed]), "the whole vector, to the bit"
@@ -136,29 +140,29 @@ def test_what_the_gate_leaves_closed_is_copied() -> None:
     assert torch.equal(ours.block(x, given["mask"]), x)
 
 
-def test_traces() -> None:
+def test_captured_activations() -> None:
     ours, given = model("ctl-ndr", **SMALL), inputs()
-    counting = CountingTape(training=False)
+    counting = CountingContext(training=False)
     ours(given, counting)
     layers = ["encoder.0", "encoder.1", "encoder.2", "encoder"]
     assert counting.names == [f"{i}.{kept}" for i in layers for kept in ("attention", "gate")] + [
         "encoder.state",
         "readout.state",
     ]
-    tape = Tape(wanted=counting.names)
-    ours(given, tape)
+    ctx = Context(wanted=counting.names)
+    ours(given, ctx)
     for name in layers:
-        attention, gate = tape.kept[f"{name}.attention"], tape.kept[f"{name}.gate"]
+        attention, gate = ctx.captured[f"{name}.attention"], ctx.captured[f"{name}.gate"]
         assert attention.shape == (5, 2, LENGTH, LENGTH) and gate.shape == (5, LENGTH, 8)
         assert not attention.transpose(1, 3)[~given["mask"]].any() and (attention.sum(-1) <= 1 + 1e-12).all()
         assert ((gate > 0) & (gate < 1)).all()
-    assert torch.equal(tape.kept["readout.state"], tape.kept["encoder.state"][:, 0])
+    assert torch.equal(ctx.captured["readout.state"], ctx.captured["encoder.state"][:, 0])
 
 
 def test_lanes_of_a_pass() -> None:
-    tape = CountingTape()
-    model("ctl-ndr", **SMALL)(inputs(1), tape)
-    assert tape.used == 2 * (LENGTH * 8 + LENGTH * 8 + LENGTH) + LENGTH * 8 + 8 + 1
+    ctx = CountingContext()
+    model("ctl-ndr", **SMALL)(inputs(1), ctx)
+    assert ctx.used == 2 * (LENGTH * 8 + LENGTH * 8 + LENGTH) + LENGTH * 8 + 8 + 1
 
 
 def bounds(block: NDRBlock) -> dict[str, list[float]]:

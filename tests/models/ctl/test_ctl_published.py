@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from unseen.models.layers.attention import ALL, Attention, padding
-from unseen.models.layers.encoder import Block
-from unseen.models.layers.geometric import geometric
-from unseen.models.layers.positions import waves
-from unseen.models.layers.tape import Tape
+from unseen.models.context import Context
+from unseen.models.layers.attention import ALL, SelfAttention, padding_barrier
+from unseen.models.layers.encoder import EncoderBlock
+from unseen.models.layers.ndr import geometric_weights
+from unseen.models.layers.positions import sinusoidal_code
 
 PUBLISHED = json.loads((Path(__file__).parent / "published_layers.json").read_text())
 LAYER = PUBLISHED["relative_transformer_layer"]
@@ -27,15 +27,15 @@ def numbers(value: Any) -> Tensor:
 @pytest.mark.parametrize("case", PUBLISHED["geometric_attention"], ids=lambda case: case["name"])
 def test_geometric_attention(case: dict[str, Any]) -> None:
     scores = numbers([[0.0 if score == "-inf" else score for score in row] for row in case["logits"]])
-    weights = geometric(scores, 1 - torch.eye(5, dtype=torch.float64))
+    weights = geometric_weights(scores, 1 - torch.eye(5, dtype=torch.float64))
     torch.testing.assert_close(weights, numbers(case["attention_unnormalised"]), rtol=0, atol=1e-7)
 
 
-def block() -> Block:
+def block() -> EncoderBlock:
     """The layer with the published weights; keys and values come by head there, keys first."""
     weights = {name: numbers(value) for name, value in LAYER["weights"].items()}
-    made = Block(8, 2, 12, 0.0, self_attention=False).double()
-    attention = Attention(8, 2, positions="relative", learned_scale=True, bias=False).double()
+    made = EncoderBlock(8, 2, 12, 0.0, self_attention=False).double()
+    attention = SelfAttention(8, 2, positions="relative", learned_scale=True, bias=False).double()
     made.attention = attention
     key, value = weights["self_attn.data_to_kv.weight"].view(2, 2, 4, 8).transpose(0, 1).reshape(2, 8, 8)
     assert attention.relative is not None and isinstance(attention.scale, torch.nn.Parameter)
@@ -62,10 +62,10 @@ def block() -> Block:
 
 def test_a_layer_of_the_relative_transformer() -> None:
     x, lengths = numbers(LAYER["input"]), torch.tensor(LAYER["lengths"])
-    barrier = padding(torch.arange(5) < lengths[:, None], x.dtype)
-    layer, tape = block(), Tape(wanted=["weights"])
-    result = layer(x, barrier, None, ALL, tape, "weights")
-    torch.testing.assert_close(tape.kept["weights"], numbers(LAYER["attention_weights"]), rtol=0, atol=1e-6)
+    barrier = padding_barrier(torch.arange(5) < lengths[:, None], x.dtype)
+    layer, ctx = block(), Context(wanted=["weights"])
+    result = layer(x, barrier, None, ALL, ctx, "weights")
+    torch.testing.assert_close(ctx.captured["weights"], numbers(LAYER["attention_weights"]), rtol=0, atol=1e-6)
     assert layer.attention is not None
     torch.testing.assert_close(layer.attention(x, barrier), numbers(LAYER["attention_output"]), rtol=0, atol=1e-6)
     torch.testing.assert_close(result, numbers(LAYER["output"]), rtol=0, atol=1e-6)
@@ -73,4 +73,4 @@ def test_a_layer_of_the_relative_transformer() -> None:
 
 def test_the_code_of_an_offset() -> None:
     published = numbers(LAYER["pos_encoding_rows_minus4_to_4"])
-    torch.testing.assert_close(waves(torch.arange(-4, 5), 8), published, rtol=0, atol=1e-6)
+    torch.testing.assert_close(sinusoidal_code(torch.arange(-4, 5), 8), published, rtol=0, atol=1e-6)

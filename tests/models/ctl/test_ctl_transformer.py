@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from ctl_cases import LONGEST, START, bits, inputs, model, within
 from torch import Tensor, nn
 
+from support.ctl_cases import LONGEST, START, bits, inputs, model, within
 from unseen.models.build import parameter_count
-from unseen.models.layers.tape import NO_TAPE, CountingTape, Tape
+from unseen.models.context import NO_CONTEXT, Context, CountingContext
 
 SMALL = {"width": 8, "heads": 2, "feedforward": 10, "layers": 3}
 LENGTH = LONGEST + 3
@@ -23,16 +23,16 @@ def code(offset: int, width: int) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def slow_layer(module: nn.Module, x: Tensor, mask: Tensor, tape: Tape) -> Tensor:
+def slow_layer(module: nn.Module, x: Tensor, mask: Tensor, ctx: Context) -> Tensor:
     """One application by the formulas, a pair of tokens at a time, every token in every layer."""
     block = module.encoder.blocks[0]
     attention, relative = block.attention, block.attention.relative
     query, key, value = (x @ attention.input.weight).chunk(3, -1)
     size = query.shape[-1] // 2
     by_head = key.view(*key.shape[:2], 2, size).transpose(1, 2)
-    key = tape.dropout(by_head, 0.1).transpose(1, 2).flatten(2)
+    key = ctx.dropout(by_head, 0.1).transpose(1, 2).flatten(2)
     codes = torch.stack([code(offset, 8) for offset in range(1 - LENGTH, LENGTH)])
-    place_keys = tape.dropout(codes @ relative.weight, 0.1)
+    place_keys = ctx.dropout(codes @ relative.weight, 0.1)
     mixed = []
     for b in range(len(x)):
         for i in range(LENGTH):
@@ -52,15 +52,15 @@ def slow_layer(module: nn.Module, x: Tensor, mask: Tensor, tape: Tape) -> Tensor
                 heads.append(sum(w * value[b, j, part] for w, j in zip(weights, scores, strict=True)))
             mixed.append(torch.cat(heads))
     found = torch.stack(mixed).view(x.shape) @ attention.output.weight
-    u = block.norm_first(x + tape.dropout(found, 0.1))
-    hidden = tape.dropout((u @ block.expand.weight + block.expand.bias).relu(), 0.1)
-    return block.norm_second(u + tape.dropout(hidden @ block.contract.weight + block.contract.bias, 0.1))
+    u = block.norm_first(x + ctx.dropout(found, 0.1))
+    hidden = ctx.dropout((u @ block.expand.weight + block.expand.bias).relu(), 0.1)
+    return block.norm_second(u + ctx.dropout(hidden @ block.contract.weight + block.contract.bias, 0.1))
 
 
-def slow(module: nn.Module, given: dict[str, Tensor], tape: Tape = NO_TAPE, end: bool = False) -> Tensor:
+def slow(module: nn.Module, given: dict[str, Tensor], ctx: Context = NO_CONTEXT, end: bool = False) -> Tensor:
     x = module.embed.weight[given["token"]]
     for _ in range(SMALL["layers"]):
-        x = slow_layer(module, x, given["mask"], tape)
+        x = slow_layer(module, x, given["mask"], ctx)
     state = torch.stack([s[m.sum() - 1 if end else 0] for s, m in zip(x, given["mask"], strict=True)])
     return state @ module.answer.project.weight + module.answer.project.bias
 
@@ -84,26 +84,30 @@ def test_dropout_falls_where_the_formulas_say() -> None:
     # Read at the end marker no token is left out of the last layer, so that both take the same bits in the same order.
     ours, given = model("ctl-transformer", **SMALL, read_at="end"), inputs(3)
     drawn = bits(ours, given)
-    tape = Tape(drawn)
-    agree(ours, ours(given, Tape(drawn)), slow(ours, given, tape, end=True))
-    assert tape.used == len(drawn)
+    ctx = Context(drawn)
+    agree(ours, ours(given, Context(drawn)), slow(ours, given, ctx, end=True))
+    assert ctx.used == len(drawn)
 
 
 def test_in_training_the_last_layer_works_for_one_token() -> None:
     options = {**SMALL, "dropout": 0.0, "key_dropout": 0.0}
     ours, given = model("ctl-transformer", **options), inputs()
-    tapes = Tape(torch.zeros(0, dtype=torch.int16), wanted=["encoder.state"]), Tape(wanted=["encoder.state"])
-    agree(ours, ours(given, tapes[0]), ours(given, tapes[1]))
-    assert tapes[0].kept["encoder.state"].shape == (5, 1, 8) and tapes[1].kept["encoder.state"].shape == (5, LENGTH, 8)
+    contexts = Context(torch.zeros(0, dtype=torch.int16), wanted=["encoder.state"]), Context(wanted=["encoder.state"])
+    agree(ours, ours(given, contexts[0]), ours(given, contexts[1]))
+    assert contexts[0].captured["encoder.state"].shape == (5, 1, 8) and contexts[1].captured["encoder.state"].shape == (
+        5,
+        LENGTH,
+        8,
+    )
 
 
 def test_every_application_draws_new_masks_and_positions_share_one_over_the_batch() -> None:
     ours = model("ctl-transformer", **SMALL)
     used = []
     for batch in (1, 2):
-        tape = CountingTape()
-        ours(inputs(batch), tape)
-        used.append(tape.used)
+        ctx = CountingContext()
+        ours(inputs(batch), ctx)
+        used.append(ctx.used)
     tokens, offsets = LENGTH * 8, (2 * LENGTH - 1) * 8
     each = tokens + tokens + LENGTH * 10 + tokens
     last = tokens + 8 + 10 + 8
@@ -111,9 +115,9 @@ def test_every_application_draws_new_masks_and_positions_share_one_over_the_batc
     assert 2 * used[0] - used[1] == 2 * offsets + LENGTH * 8, "of positions: one for all examples, each time"
 
 
-def test_traces() -> None:
+def test_captured_activations() -> None:
     ours, given = model("ctl-transformer", **SMALL), inputs()
-    counting = CountingTape(training=False)
+    counting = CountingContext(training=False)
     ours(given, counting)
     assert counting.names == [
         "encoder.0.attention",
@@ -122,13 +126,13 @@ def test_traces() -> None:
         "encoder.state",
         "readout.state",
     ]
-    tape = Tape(wanted=counting.names)
-    ours(given, tape)
+    ctx = Context(wanted=counting.names)
+    ours(given, ctx)
     for name in counting.names[:3]:
-        assert tape.kept[name].shape == (5, 2, LENGTH, LENGTH)
-        torch.testing.assert_close(tape.kept[name].sum(-1), torch.ones(5, 2, LENGTH, dtype=torch.float64))
-        assert not tape.kept[name].transpose(1, 3)[~given["mask"]].any()
-    assert torch.equal(tape.kept["readout.state"], tape.kept["encoder.state"][:, 0])
+        assert ctx.captured[name].shape == (5, 2, LENGTH, LENGTH)
+        torch.testing.assert_close(ctx.captured[name].sum(-1), torch.ones(5, 2, LENGTH, dtype=torch.float64))
+        assert not ctx.captured[name].transpose(1, 3)[~given["mask"]].any()
+    assert torch.equal(ctx.captured["readout.state"], ctx.captured["encoder.state"][:, 0])
 
 
 def test_size_and_start_as_published() -> None:

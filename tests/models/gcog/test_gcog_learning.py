@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from gcog_models import inputs, spec
 
+from support.gcog_models import inputs, spec
 from unseen.models import options
 from unseen.models.build import build
-from unseen.models.layers.tape import Tape
+from unseen.models.context import Context
 
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("gcog-rnn", {"width": 16}),
@@ -33,6 +33,6 @@ def test_learns_five_examples_by_heart(model: tuple[str, dict[str, Any]]) -> Non
     optimiser = torch.optim.Adam(module.parameters(), 0.01)
     for _ in range(60):
         optimiser.zero_grad()
-        F.cross_entropy(module(examples, Tape(torch.zeros(0, dtype=torch.int16))), answers).backward()
+        F.cross_entropy(module(examples, Context(torch.zeros(0, dtype=torch.int16))), answers).backward()
         optimiser.step()
     assert torch.equal(module(examples).argmax(-1), answers)

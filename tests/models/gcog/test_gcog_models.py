@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from gcog_models import CELLS, agree, inputs, model, reference, rows, spec
 from torch import Tensor, nn
 
-from unseen.benchmarks import plain_gcog as plain
-from unseen.models.layers.tape import CountingTape, Tape
+from benchmarks import plain_gcog as plain
+from support.gcog_models import CELLS, agree, inputs, model, reference, rows, spec
+from unseen.models.context import Context, CountingContext
 
 SMALL = {"width": 8, "hidden": 10}
 ABSOLUTE, RELATIVE = {"positions": "absolute"}, {"positions": "relative"}
@@ -115,14 +115,14 @@ def test_recurrent_network_without_a_mask() -> None:
 
 
 class Dropped(nn.Module):
-    """Dropout by the bits of a tape."""
+    """Dropout by the bits of a ctx."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, ctx: Context) -> None:
         super().__init__()
-        self.tape = tape
+        self.ctx = ctx
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.tape.dropout(x, 0.3)
+        return self.ctx.dropout(x, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -138,18 +138,18 @@ def test_position_dropout_falls_on_the_sum_of_token_and_code(name: str, maker: P
     of = spec(masked=False)
     examples, absolute = inputs(of), {"relative": False} if name == "gcog-bert" else {}
     ours = model(name, of, **SMALL, **given, pos_dropout=0.3, positions="absolute")
-    counting = CountingTape()
+    counting = CountingContext()
     ours(examples, counting)
     bits = torch.randint(
         -(2**15), 2**15, (counting.used,), dtype=torch.int16, generator=torch.Generator().manual_seed(3)
     )
-    tape, theirs = Tape(bits), maker(**SMALL, **given, **absolute)
+    ctx, theirs = Context(bits), maker(**SMALL, **given, **absolute)
     for part in theirs.modules():
         if isinstance(part, plain.PlainBlock):
-            part.dropout = Dropped(tape)
-    agree(ours, ours(examples, Tape(bits)), reference(ours, theirs, of, examples, masked=False))
-    assert tape.used == len(bits)
-    assert torch.equal(ours(examples), ours(examples, Tape())), "none outside training"
+            part.dropout = Dropped(ctx)
+    agree(ours, ours(examples, Context(bits)), reference(ours, theirs, of, examples, masked=False))
+    assert ctx.used == len(bits)
+    assert torch.equal(ours(examples), ours(examples, Context())), "none outside training"
 
 
 @pytest.mark.parametrize(("name", "activation"), [("gcog-rnn", "relu"), ("gcog-rnn", "tanh"), ("gcog-gru", None)])
@@ -182,9 +182,9 @@ def test_equal_latents_are_one() -> None:
     of = spec()
     ours = model("gcog-perceiver", of, **SMALL, latents="learned")
     ours.latents.data[:] = ours.latents.data[:1].clone()
-    tape = Tape(wanted=["cross.rule.attention", "cross.stimulus.attention"])
-    prediction = ours(inputs(of), tape)
-    for weights in tape.kept.values():
+    ctx = Context(wanted=["cross.rule.attention", "cross.stimulus.attention"])
+    prediction = ours(inputs(of), ctx)
+    for weights in ctx.captured.values():
         assert weights.shape[2] == 10 and torch.allclose(weights, weights[:, :, :1].expand_as(weights))
     ours.latents = nn.Parameter(ours.latents.data[:1])
     torch.testing.assert_close(ours(inputs(of)), prediction)

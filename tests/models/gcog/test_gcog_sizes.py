@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 import torch
-from gcog_models import inputs, model, spec
 from torch import Tensor
 
-from unseen.engine.feed import tensors
+from support.gcog_models import inputs, model, spec
 from unseen.errors import UsageError
 from unseen.models import MODELS, options
 from unseen.models.build import build, parameter_count
-from unseen.models.layers.tape import CountingTape, Tape
+from unseen.models.context import Context, CountingContext
 from unseen.spec import Spec
 from unseen.tasks import task
+from unseen.training.batches import input_tensors
 
 PAPER: Spec = task("gcog/productive").spec
 SIZES: list[tuple[str, dict[str, Any], int]] = [
@@ -125,7 +125,7 @@ def test_an_answer_does_not_depend_on_the_rest_of_the_batch(name: str, coding: s
     made = task("gcog/productive", coding=coding)
     module = build(options(name, **({"layers": 2} if name == "gcog-bert" else {})), made.spec).double()
     examples = made.sample("train", 6, data_seed=0)
-    given = tensors(examples.inputs, made.spec, torch.float64, "cpu")  # single precision rounds by some 2e-6
+    given = input_tensors(examples.inputs, made.spec, torch.float64, "cpu")  # single precision rounds by some 2e-6
     lengths = given["rule_mask"].sum(1).tolist()
     assert {2, 5} <= set(lengths)
     with torch.no_grad():
@@ -142,11 +142,11 @@ def test_an_answer_does_not_depend_on_the_rest_of_the_batch(name: str, coding: s
 def test_longer_questions_and_the_released_task(name: str) -> None:
     module = build(options(name, **({"layers": 2} if name == "gcog-bert" else {})), PAPER)
     made = task("gcog/productive")
-    deep = tensors(made.sample("ood/depth=7", 2, data_seed=0).inputs, PAPER, torch.float32, "cpu")
+    deep = input_tensors(made.sample("ood/depth=7", 2, data_seed=0).inputs, PAPER, torch.float32, "cpu")
     assert deep["rule"].shape[1] == 23 and module(deep).shape == (2, 138)
     released = task("gcog/productive", preset="released")
     assert [f.name for f in released.spec.inputs] == ["rule", "stimulus"]
-    given = tensors(released.sample("train", 3, data_seed=0).inputs, released.spec, torch.float32, "cpu")
+    given = input_tensors(released.sample("train", 3, data_seed=0).inputs, released.spec, torch.float32, "cpu")
     assert build(options(name), released.spec)(given).shape == (3, 138)
 
 
@@ -179,18 +179,21 @@ TRACES: dict[str, dict[str, tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_traces(name: str) -> None:
+def test_captured_activations(name: str) -> None:
     of = spec()
     sizes = {"gcog-rnn": {"width": 10}, "gcog-bert": {"width": 8, "layers": 2, "heads": 2}}
     module = model(name, of, **sizes.get(name, {"width": 8, "hidden": 10}))
-    counting = CountingTape(training=False)
+    counting = CountingContext(training=False)
     module(inputs(of), counting)
-    tape = Tape(wanted=counting.names)
-    prediction = module(inputs(of), tape)
+    ctx = Context(wanted=counting.names)
+    prediction = module(inputs(of), ctx)
     read = 8 if name == "gcog-bert" else 10
-    assert {key: tuple(value.shape) for key, value in tape.kept.items()} == {**TRACES[name], "readout.state": (5, read)}
-    torch.testing.assert_close(module.head.answer(tape.kept["readout.state"]), prediction)
-    for key, weights in tape.kept.items():
+    assert {key: tuple(value.shape) for key, value in ctx.captured.items()} == {
+        **TRACES[name],
+        "readout.state": (5, read),
+    }
+    torch.testing.assert_close(module.head.answer(ctx.captured["readout.state"]), prediction)
+    for key, weights in ctx.captured.items():
         if key.endswith("attention"):
             torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
             if key.startswith("rule"):

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import torch
-from gcog_models import spec
-from stacks import Members
 
+from support.gcog_models import spec
+from support.stacks import Members, assert_close_in_double, assert_same_bits, assert_same_training
 from unseen.models import options
 
 SMALL = {"width": 20, "hidden": 22}
@@ -29,25 +29,14 @@ MODELS: list[tuple[str, dict[str, Any]]] = [
     ("gcog-bert", {**SMALL, "layers": 2, "heads": 4}),
     ("gcog-bert", {**SMALL, "layers": 3, "heads": 2, "positions": "absolute", "pos_dropout": 0.1}),
 ]
-EVERYONE = list(range(16))
 GROUPS = [[0], [9], [15], [3, 9], [5, 11, 9, 2, 15]]
-
-
-def compare(members: Members, everyone: list[int], groups: list[list[int]]) -> None:
-    together, gradients = members.gradients(members.parameters(everyone), everyone, 0)
-    assert all(g.isfinite().all() for g in gradients)
-    for group in groups:
-        own, own_gradients = members.gradients(members.parameters(group), group, 0)
-        assert torch.equal(own, together[group]), group
-        for parameter, a, b in zip(members.names, own_gradients, gradients, strict=True):
-            assert torch.equal(a, b[group]), (group, parameter)
 
 
 @pytest.mark.parametrize(("coding", "batch"), [("integer", 1), ("integer", 10), ("embedding", 7)])
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_predictions_and_gradients_of_one_step(model: tuple[str, dict[str, Any]], coding: str, batch: int) -> None:
     name, given = model
-    compare(Members(options(name, **given), spec(coding), batch), EVERYONE, GROUPS)
+    assert_same_bits(Members(options(name, **given), spec(coding), batch), GROUPS)
 
 
 LARGE: list[tuple[str, dict[str, Any]]] = [
@@ -72,23 +61,18 @@ LARGE: list[tuple[str, dict[str, Any]]] = [
 def test_at_the_size_of_the_paper(model: tuple[str, dict[str, Any]], coding: str) -> None:
     name, given = model
     members = Members(options(name, **given), spec(coding, cells=100 if coding == "integer" else 12), 9, count=3)
-    compare(members, [0, 1, 2], [[1], [2, 0]])
+    assert_same_bits(members, [[1], [2, 0]])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_ten_steps_of_training(model: tuple[str, dict[str, Any]]) -> None:
     name, given = model
     members = Members(options(name, **given), spec(), 7)
-    together = members.train(EVERYONE, 10)
-    for group, place in (([11], 0), ([3, 2, 11, 9, 8], 2)):
-        for parameter, a, b in zip(members.names, members.train(group, 10), together, strict=True):
-            assert torch.equal(a[place], b[11]), (group, parameter)
+    assert_same_training(members, 10, 11, [[11], [3, 2, 11, 9, 8]])
 
 
 @pytest.mark.parametrize("model", MODELS[::3], ids=str)
 def test_double_precision(model: tuple[str, dict[str, Any]]) -> None:
     name, given = model
     members = Members(options(name, **given), spec(), 7, count=5, dtype=torch.float64)
-    together = members.train(range(5), 5)
-    for a, b in zip(members.train([3], 5), together, strict=True):
-        torch.testing.assert_close(a[0], b[3], rtol=0, atol=1e-9)
+    assert_close_in_double(members, 5, [3])

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from rules_cases import spec
 from torch import Tensor
 
-from unseen.engine.stack import load_member
+from support.rules_cases import spec
 from unseen.models import options
 from unseen.models.build import build
-from unseen.models.layers.tape import Tape
+from unseen.models.context import Context
+from unseen.training.stack import load_member
 
 PUBLISHED = json.loads(Path(__file__).with_name("forward_small_models.json").read_text())
 Weights = dict[str, Tensor]
@@ -117,9 +117,9 @@ def test_published_small_models(case: dict[str, Any]) -> None:
     assert set(weights) == set(dict(module.named_parameters()))
     assert sum(w.numel() for w in weights.values()) == module.sizes.count
     load_member(module, weights)
-    tape = Tape(wanted=["gating.weights"])
-    torch.testing.assert_close(module(read, tape)[..., 0], torch.tensor(case["reference_output"]), rtol=1e-5, atol=1e-6)
+    ctx = Context(wanted=["gating.weights"])
+    torch.testing.assert_close(module(read, ctx)[..., 0], torch.tensor(case["reference_output"]), rtol=1e-5, atol=1e-6)
     if case["reference_scores"] is not None:
         torch.testing.assert_close(
-            tape.kept["gating.weights"], torch.tensor(case["reference_scores"]), rtol=1e-5, atol=1e-6
+            ctx.captured["gating.weights"], torch.tensor(case["reference_scores"]), rtol=1e-5, atol=1e-6
         )

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 import torch
-from rules_cases import ALL, GATINGS, named, spec
-from specimens import random_inputs
 from torch import Tensor, nn
 
+from support.rules_cases import ALL, GATINGS, named, spec
+from support.specimens import random_inputs
 from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build
-from unseen.models.layers.tape import Tape
-from unseen.models.rules.attention import look
-from unseen.models.rules.counts import RNNSizes
+from unseen.models.context import Context
+from unseen.models.rules.attention import attend_to_others
+from unseen.models.rules.sizes import RNNSizes
 
 MODELS = ("rules-mlp", "rules-mha", "rules-rnn")
 
@@ -30,9 +30,9 @@ def drawn(name: str, rules: int = 4, batch: int = 6, length: int = 10, seed: int
 
 
 def traced(module: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
-    tape = Tape(wanted=["gating.weights"])
-    module(inputs, tape)
-    return tape.kept["gating.weights"]
+    ctx = Context(wanted=["gating.weights"])
+    module(inputs, ctx)
+    return ctx.captured["gating.weights"]
 
 
 def bounds(name: str, gating: str, module: nn.Module, rules: int) -> dict[str, float]:
@@ -188,7 +188,10 @@ def test_a_token_does_not_attend_to_itself(gating: str) -> None:
     projected = module._project(code).detach().view(-1, 10, 3)
     changed = projected.clone()
     changed[looking : 3 * looking, 4] = 7.0
-    before, after = look(projected, sizes.modules, sizes.heads), look(changed, sizes.modules, sizes.heads)
+    before, after = (
+        attend_to_others(projected, sizes.modules, sizes.heads),
+        attend_to_others(changed, sizes.modules, sizes.heads),
+    )
     assert torch.equal(before[:, :, 4], after[:, :, 4])
     assert not torch.equal(before[:, :, 5], after[:, :, 5])
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from naive import NAIVE
-from rules_cases import ALL, VARIANTS, named, spec
-from specimens import random_inputs
 
+from support.naive import NAIVE
+from support.rules_cases import ALL, VARIANTS, named, spec
+from support.specimens import random_inputs
 from unseen.models import options
 from unseen.models.build import build
-from unseen.models.layers.tape import Tape
+from unseen.models.context import Context
 
 CASES = [(case, 4, 10) for case in ALL + VARIANTS] + [
     (case, rules, length) for case in ALL for rules, length in ((1, 3), (2, 30), (16, 5))
@@ -25,14 +25,14 @@ def compared(case: tuple[str, dict[str, Any]], rules: int, length: int, dtype: t
     module = build(options(name, **{"width": 8, **given}), task, 3).to(dtype)
     inputs = random_inputs(task, batch, seed=1, lengths={"tokens": length})
     inputs = {k: v.to(dtype) if v.is_floating_point() else v for k, v in inputs.items()}
-    tape = Tape(wanted=["gating.weights"])
-    ours, (naive, weights) = module(inputs, tape), NAIVE[name](module, inputs)
+    ctx = Context(wanted=["gating.weights"])
+    ours, (naive, weights) = module(inputs, ctx), NAIVE[name](module, inputs)
     tight = {"rtol": 1e-9, "atol": 1e-9} if dtype == torch.float64 else {"rtol": 1e-5, "atol": 1e-5}
     torch.testing.assert_close(ours, naive, **tight)
     if weights is None:
-        assert not tape.kept
+        assert not ctx.captured
     else:
-        torch.testing.assert_close(tape.kept["gating.weights"], weights, **tight)
+        torch.testing.assert_close(ctx.captured["gating.weights"], weights, **tight)
     direction = torch.randn(ours.shape, dtype=dtype, generator=torch.Generator().manual_seed(5)) / ours.numel()
     parameters = dict(module.named_parameters())
     pair = (

@@ -10,13 +10,20 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rules_cases import ALL, GATINGS, VARIANTS, named, spec
 
+from support.rules_cases import ALL, GATINGS, VARIANTS, named, spec
 from unseen.errors import UsageError
 from unseen.models import MODELS, options
 from unseen.models.build import parameter_count as built_count
-from unseen.models.rules.counts import ARCHITECTURES, parameter_count
-from unseen.models.rules.widths import head_width, mha_hidden, mlp_hidden, nearest_width, state_width
+from unseen.models.rules.sizes import (
+    ARCHITECTURES,
+    head_width,
+    mha_hidden,
+    mlp_hidden,
+    nearest_width,
+    parameter_count,
+    state_width,
+)
 
 TABLES = json.loads(Path(__file__).with_name("published_sizes.json").read_text())
 RULES = (2, 4, 8, 16, 32)

@@ -1,4 +1,4 @@
-"""The task itself: spec, conditions, factors, streams and golden numbers."""
+"""The task itself: spec, splits, factors, streams and golden numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ctl_worlds import SMALL, STAGED, make
 
+from support.ctl_worlds import SMALL, STAGED, make
 from unseen.spec import Field, Spec, Stream, Target
-from unseen.tasks.ctl.chains import Chains, Recent
-from unseen.tasks.ctl.grammar import group_of
+from unseen.tasks.ctl.encode import ChainCache, Chains
 from unseen.tasks.verify import fingerprint
 
 PRESETS = ["clean", "released", "paper"]
@@ -23,7 +22,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "lengths": ("ctl/lengths", {}),
     "lengths dubois": ("ctl/lengths", {"generator": "dubois"}),
 }
-# The first 1 000 training examples, 300 IID ones and 300 of the third condition.
+# The first 1 000 training examples, 300 IID ones and 300 of the third split.
 GOLDEN = {
     "A clean": "2ddde01ad6c1 cd8baab33cc8 e13788f274e7",
     "A released": "92472f06a64e 05e414fbdd2f 953c947c856c",
@@ -52,22 +51,21 @@ def test_golden_sets(case: str, preset: str) -> None:
     """The numbers of every preset and task; a change is a decision and raises the task's version."""
     name, options = CASES[case]
     made = make(name, preset=preset, **options)
-    last = list(made.conditions)[2]
+    last = list(made.splits)[2]
     found = " ".join(
-        fingerprint(made.sample(condition, 1_000 if condition == "train" else 300))[:12]
-        for condition in ("train", "iid", last)
+        fingerprint(made.sample(split, 1_000 if split == "train" else 300))[:12] for split in ("train", "iid", last)
     )
     assert found == GOLDEN[f"{case} {preset}"]
 
 
-def test_spec_conditions_and_sizes() -> None:
+def test_spec_splits_and_sizes() -> None:
     made = make("ctl/A")
     assert made.spec == Spec(
         (Stream("tokens", 9),),
         (Field("token", "category", 42, "tokens"), Field("mask", "mask", 1, "tokens")),
         Target("category", 8),
     )
-    assert list(made.conditions) == [
+    assert list(made.splits) == [
         "train",
         "iid",
         "ood/transition",
@@ -77,39 +75,39 @@ def test_spec_conditions_and_sizes() -> None:
         "probe/singles",
     ]
     assert made.validation == "iid" and made.report_by == ("length",)
-    assert [made.size(name) for name in made.conditions] == [300_000, 1_000, 1_000, 1_000, 4_096, 8_192, 256]
-    assert made.conditions["ood/transition"].unseen == made.conditions["ood/pairs"].unseen == ("transition",)
+    assert [made.size(name) for name in made.splits] == [300_000, 1_000, 1_000, 1_000, 4_096, 8_192, 256]
+    assert made.splits["ood/transition"].unseen == made.splits["ood/pairs"].unseen == ("transition",)
     staged = make("ctl/S")
-    unseen = {name: condition.unseen for name, condition in staged.conditions.items() if condition.unseen}
+    unseen = {name: split.unseen for name, split in staged.splits.items() if split.unseen}
     assert unseen == {
         "ood/transition": ("transition",),
         "ood/loops": ("transition",),
         "ood/symbols": ("entry",),
         "ood/pairs": ("entry",),
     }
-    assert set(staged.conditions) - set(made.conditions) == {"ood/loops", "ood/bridge", "ood/symbols"}
+    assert set(staged.splits) - set(made.splits) == {"ood/loops", "ood/bridge", "ood/symbols"}
 
 
 def test_factors_by_hand() -> None:
     made = make("ctl/S", **STAGED)
     world = made.actual_world
     groups = list(world.groups)
-    for condition in ("train", "ood/transition", "ood/symbols", "ood/any", "probe/singles"):
-        examples = made.sample(condition, 24)
+    for split in ("train", "ood/transition", "ood/symbols", "ood/any", "probe/singles"):
+        examples = made.sample(split, 24)
         for i in range(24):
             factors = {name: values[i].tolist() for name, values in examples.factors.items()}
             functions = [f for f in factors["functions"] if f >= 0]
             symbols = [factors["start"]]
             for f in functions:
                 symbols.append(world.functions[world.names[f]][symbols[-1]])
-            here = [groups.index(group_of(world, world.names[f])) for f in functions]
+            here = [groups.index(world.group_name(world.names[f])) for f in functions]
             pad = len(factors["functions"]) - len(functions)
             assert factors["length"] == len(functions)
             assert factors["groups"] == here + [-1] * pad and factors["symbols"] == symbols + [-1] * pad
             codes = [a * len(groups) + b for a, b in pairwise(here)]
             assert factors["transitions"] == codes + [-1] * (len(factors["transitions"]) - len(codes))
             steps = [
-                (f"{groups[a]}→{groups[b]}", f"{groups[a]}→{world.names[f]}({s})", made.trained[a, f, s])
+                (f"{groups[a]}→{groups[b]}", f"{groups[a]}→{world.names[f]}({s})", made.trained_entries[a, f, s])
                 for a, b, f, s in zip(here, here[1:], functions[1:], symbols[1:], strict=False)
             ]
             deciding = next((step for step in steps if not step[2]), steps[0] if steps else ("", "", True))
@@ -119,8 +117,11 @@ def test_factors_by_hand() -> None:
 
 def test_sampling_option_and_preset_choose_the_same_way() -> None:
     one = make("ctl/S", **STAGED, preset="paper")
-    assert (one.sampled, make("ctl/S", preset="paper", sampling="uniform").sampled) == ("stepwise", "uniform")
-    assert make("ctl/S").sampled == "uniform" and make("ctl/S", preset="released").sampled == "stepwise"
+    assert (one.actual_sampling, make("ctl/S", preset="paper", sampling="uniform").actual_sampling) == (
+        "stepwise",
+        "uniform",
+    )
+    assert make("ctl/S").actual_sampling == "uniform" and make("ctl/S", preset="released").actual_sampling == "stepwise"
 
 
 def test_world_does_not_depend_on_sizes_and_presets() -> None:
@@ -132,7 +133,7 @@ def test_world_does_not_depend_on_sizes_and_presets() -> None:
     assert make("ctl/A").actual_world.functions == make("ctl/R").actual_world.functions
 
 
-def test_examples_are_the_callers_own() -> None:
+def test_changing_examples_does_not_change_the_cached_set() -> None:
     made = make("ctl/A", **SMALL)
     before = fingerprint(made.sample("train", 10))
     spoilt = made.sample("train", 10)
@@ -141,20 +142,20 @@ def test_examples_are_the_callers_own() -> None:
     assert fingerprint(spoilt) != before == fingerprint(made.sample("train", 10))
 
 
-def test_only_the_last_few_sets_are_kept() -> None:
+def test_cache_drops_the_least_recently_used_sets() -> None:
     made: list[str] = []
-    recent = Recent(25)
+    recent = ChainCache(25)
 
     def set_of(key: str) -> Chains:
         made.append(key)
-        return Chains.of((np.zeros(30 if key == "large" else 10, np.int64), np.zeros((1, 1), np.int64)))
+        return Chains.from_walks((np.zeros(30 if key == "large" else 10, np.int64), np.zeros((1, 1), np.int64)))
 
     for key in ("a", "b", "a", "c", "a", "b", "large", "large", "a"):
         recent.get(key, lambda key=key: set_of(key))
     assert made == ["a", "b", "c", "b", "large", "a"]  # b went when c came; the large one stays until the next
 
 
-def test_tasks_are_equal_by_their_options_whatever_they_have_worked_out() -> None:
+def test_tasks_with_equal_options_are_equal_and_hash_alike() -> None:
     one, other = make("ctl/A", **SMALL), make("ctl/A", **SMALL)
     for task in (one, other):
         task.sample("train", 1)
@@ -162,7 +163,7 @@ def test_tasks_are_equal_by_their_options_whatever_they_have_worked_out() -> Non
     assert len({one: 0, other: 1}) == 1 and one != "ctl/A"
 
 
-def test_big_numbers_change_nothing_but_the_type() -> None:
+def test_chains_whose_numbers_exceed_64_bits() -> None:
     """Chains so long that their numbers need Python integers."""
     made = make("ctl/A", **{**SMALL, "max_length": 36})
     examples = made.sample("train", 300)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gcog_cases import PAPER, PUBLISHED, SCHEMAS
 
-from unseen.tasks.gcog.operators import STANDARD, operator_table
-from unseen.tasks.gcog.schema import COLORS, FEATURES, LETTERS, Schema
+from support.gcog_cases import PAPER, PUBLISHED, SCHEMAS, get_code
+from unseen.tasks.gcog.schema import COLORS, FEATURES, LETTERS, STANDARD, Schema, build_operators
 
 
 def test_the_paper_has_138_answers_in_a_fixed_order() -> None:
@@ -38,13 +37,13 @@ def test_cells_run_down_the_columns_and_answers_along_the_rows(schema: Schema) -
     for x in range(schema.columns):
         for y in range(schema.rows):
             cell = schema.cell(x, y)
-            assert cell == schema.rows * x + y and schema.place(cell) == (x, y)
+            assert cell == schema.rows * x + y and schema.coordinates(cell) == (x, y)
             assert schema.answers[schema.location_answer(cell)] == (x, y)
     assert schema.location_answer(np.arange(schema.cells)).tolist() != list(range(2, 2 + schema.cells))
     for feature, (name, values) in enumerate(schema.features):
         for code, value in enumerate(values, 1):
             assert schema.answers[schema.value_answer(feature, code)] == (name, value)
-            assert schema.code(feature, value) == code
+            assert get_code(schema, feature, value) == code
 
 
 def test_codes_of_the_operators() -> None:
@@ -77,26 +76,33 @@ def test_codes_of_the_operators() -> None:
 
 
 def test_further_features_keep_the_old_codes() -> None:
-    more = operator_table(["shape", "color", "size", "texture"])
+    more = build_operators(["shape", "color", "size", "texture"])
     assert {name: more[name].code for name in PAPER.operators} == {n: o.code for n, o in PAPER.operators.items()}
     assert len({operator.code for operator in more.values()}) == len(more) == len(PAPER.operators) + 8
-    assert more["GetTexture"].named == (0,) and more["GetShape"].named == (1,) and more["Exist"].named == (0, 1, 2, 3)
+    assert (
+        more["GetTexture"].named_features == (0,)
+        and more["GetShape"].named_features == (1,)
+        and more["Exist"].named_features == (0, 1, 2, 3)
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"features": FEATURES[::-1]}, "expected shape, color and then further ones"),
+        ({"features": FEATURES[::-1]}, "expected shape, color and then further features"),
         ({"features": (("shape", LETTERS), ("color", ("red", "gren")))}, "unknown color 'gren'. Did you mean 'green'"),
-        ({"features": (("shape", ("a",)), FEATURES[1])}, "shape needs 2 … 255 values, got 1"),
-        ({"features": (*FEATURES, ("size", ("big", "Small")))}, "a value is a word of small letters; got size 'Small'"),
-        ({"features": (*FEATURES, ("size", ("big", "object")))}, "a value is a word of small letters"),
+        ({"features": (("shape", ("a",)), FEATURES[1])}, "shape needs 2 to 255 values, got 1"),
+        (
+            {"features": (*FEATURES, ("size", ("big", "Small")))},
+            "expected values of lower-case ASCII letters, got size 'Small'",
+        ),
+        ({"features": (*FEATURES, ("size", ("big", "object")))}, "expected values of lower-case ASCII letters"),
         ({"features": (*FEATURES, ("fruit", ("orange", "lemon")))}, "the value 'orange' occurs twice"),
-        ({"features": (*FEATURES, ("Size", ("big", "small")))}, "a name is a word of small letters"),
+        ({"features": (*FEATURES, ("Size", ("big", "small")))}, "expected names of lower-case ASCII letters"),
         ({"columns": 1}, "at least 2 columns and 2 rows, got 1 × 10"),
         ({"enabled": ("Exists",)}, "unknown operator 'Exists'. Did you mean 'Exist'"),
-        ({"enabled": ("Exist", "Exist")}, "at least one, each named once"),
-        ({"enabled": ()}, "at least one, each named once"),
+        ({"enabled": ("Exist", "Exist")}, "at least one operator and none twice"),
+        ({"enabled": ()}, "at least one operator and none twice"),
     ],
 )
 def test_what_makes_no_sense_is_refused(change: dict[str, object], message: str) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from unseen.cli.main import app
 from unseen.errors import UsageError
-from unseen.spec import Field, Grid, Spec, Stream, Target
+from unseen.spec import Field, GridShape, Spec, Stream, Target
 from unseen.tasks import task
 from unseen.tasks.base import Examples
-from unseen.tasks.gcog.codings import CODINGS
-from unseen.tasks.gcog.operators import STANDARD
-from unseen.tasks.gcog.schema import FEATURES
+from unseen.tasks.gcog.encode import CODINGS
+from unseen.tasks.gcog.render import decode
+from unseen.tasks.gcog.schema import FEATURES, STANDARD
+from unseen.tasks.gcog.task import GcogTask
+from unseen.tasks.gcog.text import read_sentence
 from unseen.tasks.verify import fingerprint, verify
 
 NAMES = ("gcog/distractor", "gcog/systematic-operators", "gcog/systematic-trees", "gcog/productive")
@@ -88,13 +95,13 @@ GOLDEN: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_blocks(name: str, preset: str) -> None:
-    """The numbers of every task, preset and condition; a change is a decision and raises the task's version."""
-    made = task(name, preset=preset)
-    assert {c: fingerprint(made.sample(c, 1024))[:12] for c in made.conditions} == GOLDEN[f"{name} {preset}"]
+    """The numbers of every task, preset and split; a change is a decision and raises the task's version."""
+    gcog_task = task(name, preset=preset)
+    assert {c: fingerprint(gcog_task.sample(c, 1024))[:12] for c in gcog_task.splits} == GOLDEN[f"{name} {preset}"]
 
 
 def test_golden_block_with_everything_on() -> None:
-    made = task(
+    gcog_task = task(
         "gcog/productive",
         operators=(*STANDARD, *FURTHER),
         two_objects=0.5,
@@ -103,7 +110,7 @@ def test_golden_block_with_everything_on() -> None:
         features={**dict(FEATURES), "size": ["small", "big", "huge"]},
         grid=(12, 9),
     )
-    assert fingerprint(made.sample("train", 1024))[:12] == GOLDEN["everything"]["train"]
+    assert fingerprint(gcog_task.sample("train", 1024))[:12] == GOLDEN["everything"]["train"]
 
 
 FURTHER = (
@@ -127,7 +134,7 @@ FURTHER = (
 
 
 def test_specs() -> None:
-    streams = (Stream("rule", 5), Stream("stimulus", 101, Grid(10, 10)))
+    streams = (Stream("rule", 5), Stream("stimulus", 101, GridShape(10, 10)))
     fields = (Field("rule", "real", 8, "rule"), Field("stimulus", "real", 3, "stimulus"))
     mask, target = Field("rule_mask", "mask", along="rule"), Target("category", 138)
     assert task("gcog/productive").spec == Spec(streams, (*fields, mask), target)
@@ -143,12 +150,12 @@ def test_specs() -> None:
         features={**dict(FEATURES), "size": ["small", "big"]},
         operators=(*STANDARD, "AddEqual"),
     ).spec
-    assert wide.stream("stimulus") == Stream("stimulus", 109, Grid(12, 9))
+    assert wide.stream("stimulus") == Stream("stimulus", 109, GridShape(12, 9))
     assert (wide.field("rule").width, wide.field("stimulus").width, wide.target.width) == (11, 4, 2 + 108 + 26 + 10 + 2)
 
 
-def test_conditions_and_what_is_unseen() -> None:
-    unseen = {name: {c.name: c.unseen for c in task(name).conditions.values()} for name in NAMES}
+def test_splits_and_what_is_unseen() -> None:
+    unseen = {name: {c.name: c.unseen for c in task(name).splits.values()} for name in NAMES}
     assert unseen == {
         "gcog/distractor": dict.fromkeys(
             [
@@ -182,34 +189,34 @@ def test_conditions_and_what_is_unseen() -> None:
         },
     }
     alone = task("gcog/productive", train_depths=1, depths="1,3,5,7,9")
-    assert list(alone.conditions) == ["train", "iid", "ood/depth=3", "ood/depth=5", "ood/depth=7", "ood/depth=9"]
-    leaking = task("gcog/systematic-operators", split="released").conditions["ood/operators"]
+    assert list(alone.splits) == ["train", "iid", "ood/depth=3", "ood/depth=5", "ood/depth=7", "ood/depth=9"]
+    leaking = task("gcog/systematic-operators", split="released").splits["ood/operators"]
     assert leaking.unseen == () and "520 of them training combinations" in leaking.summary
-    assert list(task("gcog/distractor", ood_distractors=(7,)).conditions)[-2:] == [
+    assert list(task("gcog/distractor", ood_distractors=(7,)).splits)[-2:] == [
         "ood/distractors=7",
         "ood/distractors=7-17",
     ]
 
 
-def test_in_small_worlds_the_widest_condition_ends_where_there_is_no_room_left() -> None:
+def test_in_small_worlds_the_widest_split_ends_where_there_is_no_room_left() -> None:
     small = {"grid": (4, 4), "features": (("shape", tuple("abcdef")), ("color", ("red", "green", "blue", "pink")))}
-    made = task("gcog/distractor", **small, ood_distractors=(6, 12))
-    assert list(made.conditions)[-2:] == ["ood/distractors=12", "ood/distractors=12-15"]
-    assert made.sample("ood/distractors=12-15", 500).factors["distractors"].max() == 15
+    gcog_task = task("gcog/distractor", **small, ood_distractors=(6, 12))
+    assert list(gcog_task.splits)[-2:] == ["ood/distractors=12", "ood/distractors=12-15"]
+    assert gcog_task.sample("ood/distractors=12-15", 500).factors["distractors"].max() == 15
     few = task("gcog/distractor", **{**small, "grid": (10, 10)}, ood_distractors=(12,))
-    assert list(few.conditions)[-1] == "ood/distractors=12-18"  # of 24 objects 6 may have the colour that is asked for
+    assert list(few.splits)[-1] == "ood/distractors=12-18"  # of 24 objects 6 may have the colour that is asked for
     assert few.sample("ood/distractors=12-18", 500).factors["distractors"].max() == 18
     full = task("gcog/distractor", **small, ood_distractors=(15,))
-    assert list(full.conditions)[-1] == "ood/distractors=15"
+    assert list(full.splits)[-1] == "ood/distractors=15"
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_numbers_of_distractors_and_depths(preset: str) -> None:
-    made = task("gcog/distractor", preset=preset)
-    assert set(made.sample("train", 2000).factors["distractors"].tolist()) == set(
+    gcog_task = task("gcog/distractor", preset=preset)
+    assert set(gcog_task.sample("train", 2000).factors["distractors"].tolist()) == set(
         range(1, 6) if preset == "clean" else range(6)
     )
-    forty = made.sample("ood/distractors=40", 500).factors["distractors"]
+    forty = gcog_task.sample("ood/distractors=40", 500).factors["distractors"]
     assert (forty == 40).all() if preset == "clean" else (forty <= 40).all() and forty.mean() < 38
     mixed = task("gcog/productive", preset=preset).sample("train", 2000).factors
     assert set(mixed["distractors"].tolist()) == (set(range(1, 6)) if preset == "clean" else {0})
@@ -217,10 +224,10 @@ def test_numbers_of_distractors_and_depths(preset: str) -> None:
 
 
 def test_codings_are_readings_of_the_same_examples() -> None:
-    made = {coding: task("gcog/productive", coding=coding) for coding in CODINGS}
-    examples = {coding: each.sample("train", 300) for coding, each in made.items()}
-    first = made["integer"].tokens(examples["integer"])
-    for coding, each in made.items():
+    gcog_task = {coding: task("gcog/productive", coding=coding) for coding in CODINGS}
+    examples = {coding: each.sample("train", 300) for coding, each in gcog_task.items()}
+    first = gcog_task["integer"].tokens(examples["integer"])
+    for coding, each in gcog_task.items():
         np.testing.assert_array_equal(each.tokens(examples[coding]).rule, first.rule)
         np.testing.assert_array_equal(each.tokens(examples[coding]).grid, first.grid)
         np.testing.assert_array_equal(examples[coding].targets, examples["integer"].targets)
@@ -255,8 +262,12 @@ def test_options_that_are_equal_make_equal_hashable_tasks() -> None:
 
 
 ERRORS = [
-    ("gcog/productive", {"train_depths": "1,2"}, "train_depths = .*: expected different odd numbers in order"),
-    ("gcog/productive", {"depths": "3,1"}, "depths = .*: expected different odd numbers in order"),
+    (
+        "gcog/productive",
+        {"train_depths": "1,2"},
+        "train_depths = .*: expected different odd numbers in ascending order",
+    ),
+    ("gcog/productive", {"depths": "3,1"}, "depths = .*: expected different odd numbers in ascending order"),
     ("gcog/productive", {"depths": ""}, "depths"),
     (
         "gcog/productive",
@@ -267,22 +278,22 @@ ERRORS = [
     ("gcog/productive", {"depths": "1,101"}, "less than or equal to 99"),
     ("gcog/productive", {"distractors": (5, 1)}, "expected the lowest and the highest number, got 5, 1"),
     ("gcog/productive", {"distractors": (-1, 1)}, "greater than or equal to 0"),
-    ("gcog/productive", {"grid": (4, 4)}, "but the grid has only 16 cells; take smaller depths"),
+    ("gcog/productive", {"grid": (4, 4)}, "but the grid has only 16 cells; use smaller depths"),
     (
         "gcog/distractor",
         {"features": {"shape": ["a", "b", "c"], "color": ["red", "blue"]}},
-        "there are only 6 different objects; take smaller depths, fewer distractors or more features",
+        "there are only 6 different objects; use smaller depths, fewer distractors or more features",
     ),
     ("gcog/distractor", {"operators": ("Exist", "Getcolor")}, "unknown operator 'Getcolor'. Did you mean 'GetColor'"),
-    ("gcog/productive", {"operators": ("GetColor",)}, "a question of depth 3 needs a boolean one, such as Exist"),
+    ("gcog/productive", {"operators": ("GetColor",)}, "a question of depth 3 needs a boolean operator, such as Exist"),
     ("gcog/productive", {"preset": "released", "task_shapes": 27}, "task_shapes = 27"),
-    ("gcog/distractor", {"preset": "released", "two_objects": 0.5}, "two_objects: the preset released is what it is"),
-    ("gcog/distractor", {"preset": "released", "grid": (9, 9)}, "grid: the preset released is what it is"),
-    ("gcog/distractor", {"task_shapes": 10}, "task_shapes belongs to the preset released"),
+    ("gcog/distractor", {"preset": "released", "two_objects": 0.5}, "two_objects: fixed in the preset released"),
+    ("gcog/distractor", {"preset": "released", "grid": (9, 9)}, "grid: fixed in the preset released"),
+    ("gcog/distractor", {"task_shapes": 10}, "task_shapes: only for the preset released"),
     ("gcog/distractor", {"ties": "largest"}, "ties = 'largest'"),
     ("gcog/distractor", {"ood_distractors": (100,)}, "but the grid has only 100 cells"),
     ("gcog/systematic-operators", {"operators": STANDARD[:4]}, "divides the eight operators of the paper"),
-    ("gcog/systematic-operators", {"two_objects": 0.5}, "one operator and one object; leave it away"),
+    ("gcog/systematic-operators", {"two_objects": 0.5}, "one operator and one object; omit this option"),
     ("gcog/systematic-trees", {"operators": STANDARD[:4]}, "divides the eight operators of the paper"),
     ("gcog/systematic-operators", {"split": "strict"}, "split = 'strict'"),
     ("gcog/productive", {"train_size": 0}, "train_size = 0"),
@@ -318,13 +329,13 @@ def test_verify_passes(name: str, options: dict[str, object]) -> None:
 def test_verify_finds_a_leak_nobody_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     from unseen.tasks.gcog import SystematicOperators
 
-    made = task("gcog/systematic-operators")
+    gcog_task = task("gcog/systematic-operators")
     monkeypatch.setattr(
         SystematicOperators,
         "generate",
-        lambda self, condition, draws: super(SystematicOperators, self).generate("train", draws),
+        lambda self, split, draws: super(SystematicOperators, self).generate("train", draws),
     )
-    failed = {check.name for check in verify(made, n=400) if check.status == "FAIL"}
+    failed = {check.name for check in verify(gcog_task, n=400) if check.status == "FAIL"}
     assert {"unseen", "artefact leak"} <= failed
 
 
@@ -333,13 +344,13 @@ def test_verify_finds_wrong_labels(monkeypatch: pytest.MonkeyPatch) -> None:
 
     plain = Distractor.generate
 
-    def wrong(self: Distractor, condition: str, draws: object) -> Examples:
-        examples = plain(self, condition, draws)
+    def wrong(self: Distractor, split: str, draws: object) -> Examples:
+        examples = plain(self, split, draws)
         return Examples(examples.inputs, np.where(np.arange(len(examples)) == 7, 5, examples.targets), examples.factors)
 
     monkeypatch.setattr(Distractor, "generate", wrong)
     report = verify(task("gcog/distractor", ood_distractors=()), n=400)
-    assert {check.condition for check in report if check.name == "solver" and check.status == "FAIL"} == {
+    assert {check.split for check in report if check.name == "solver" and check.status == "FAIL"} == {
         "train",
         "iid",
         "iid/distractors=1",
@@ -348,18 +359,18 @@ def test_verify_finds_wrong_labels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["gcog/productive", "gcog/systematic-trees"])
-def test_iid_conditions_have_as_many_distractors_as_training(name: str) -> None:
-    made = task(name, preset="released")
+def test_iid_splits_have_as_many_distractors_as_training(name: str) -> None:
+    gcog_task = task(name, preset="released")
     numbers = {
-        condition: set(made.sample(condition, 300).factors["distractors"].tolist())
-        for condition in made.conditions
-        if condition == "train" or condition.startswith("iid")
+        split: set(gcog_task.sample(split, 300).factors["distractors"].tolist())
+        for split in gcog_task.splits
+        if split == "train" or split.startswith("iid")
     }
     assert len(numbers) > 2 and set(map(tuple, numbers.values())) == {(0,)}
 
 
-def test_conditions_out_of_distribution_have_more_distractors_than_training() -> None:
-    assert list(task("gcog/distractor", distractors=(1, 20)).conditions) == [
+def test_splits_out_of_distribution_have_more_distractors_than_training() -> None:
+    assert list(task("gcog/distractor", distractors=(1, 20)).splits) == [
         "train",
         "iid",
         "iid/distractors=1",
@@ -368,7 +379,7 @@ def test_conditions_out_of_distribution_have_more_distractors_than_training() ->
         "ood/distractors=40",
         "ood/distractors=40-50",
     ]
-    assert list(task("gcog/distractor", distractors=(0, 0), ood_distractors=()).conditions) == [
+    assert list(task("gcog/distractor", distractors=(0, 0), ood_distractors=()).splits) == [
         "train",
         "iid",
         "iid/distractors=0",
@@ -376,5 +387,59 @@ def test_conditions_out_of_distribution_have_more_distractors_than_training() ->
 
 
 def test_questions_need_objects_to_ask_about() -> None:
-    with pytest.raises(UsageError, match="have 31 operators, and there are only 20 objects to ask about"):
+    with pytest.raises(UsageError, match="have 31 operators, but there are only 20 objects to ask about"):
         task("gcog/productive", preset="released", task_shapes=2, depths=(1, 3, 9))
+
+
+def gcog(name: str = "gcog/productive", **options: object) -> GcogTask:
+    gcog_task = task(name, **options)
+    assert isinstance(gcog_task, GcogTask)
+    return gcog_task
+
+
+@pytest.mark.parametrize("coding", ["integer", "onehot", "embedding"])
+def test_views_are_of_one_record(coding: str) -> None:
+    """Tokens, tree, objects, sentence, picture and target of an example agree, whatever the coding."""
+    gcog_task = gcog(coding=coding)
+    examples = gcog_task.sample("ood/depth=5", 20)
+    sentences, images = gcog_task.sentences(examples, "released"), gcog_task.pixels(examples, cell=9)
+    np.testing.assert_array_equal(decode(gcog_task.domain, images), gcog_task.tokens(examples).grid)
+    for i in range(20):
+        seen, record = gcog_task.view(examples, i), gcog_task.record(examples, i)
+        assert read_sentence(gcog_task.domain, sentences[i], "released") == seen.tree
+        assert record["sentences"]["released"] == sentences[i]
+        assert record["target"] == examples.targets[i] == seen.solution.answer
+        assert [(o["shape"], o["color"]) for o in record["objects"]] == [t.values for t in seen.objects]
+        assert record["path"] == examples.factors["path"][i].astype(bool).tolist()
+    assert json.loads(json.dumps(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("format", "begins"),
+    [("text", "gcog/productive · train"), ("json", '{"tree"'), ("svg", "<svg"), ("html", "<!doctype html>")],
+)
+def test_show(format: str, begins: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["show", "gcog/productive", "-n", "1", "--format", format])
+    assert result.exit_code == 0 and result.output.startswith(begins)
+
+
+def test_show_json_is_what_verify_reads(tmp_path: Path) -> None:
+    path = tmp_path / "examples.jsonl"
+    shown = CliRunner().invoke(
+        app,
+        [
+            "show",
+            "gcog/systematic-trees",
+            "-n",
+            "30",
+            "--split",
+            "ood/trees",
+            "--format",
+            "json",
+            "--out",
+            str(path),
+        ],
+    )
+    assert shown.exit_code == 0
+    result = CliRunner().invoke(app, ["verify", "gcog", "--data", str(path)])
+    assert result.exit_code == 0 and "30 of 30 answers agree with gcog" in result.output

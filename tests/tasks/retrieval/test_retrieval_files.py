@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from retrieval_cases import KINDS, make
 
+from support.retrieval_cases import KINDS, make
 from unseen.errors import CheckFailed, UsageError
 from unseen.tasks.base import Examples
 from unseen.tasks.retrieval.files import read_examples, write_json_lines, write_tsv
-from unseen.tasks.retrieval.mapping import draw_released_table
-from unseen.tasks.retrieval.mapping_file import write_mapping
+from unseen.tasks.retrieval.mapping import draw_released_table, write_mapping
 
 WRITERS = [write_tsv, write_json_lines]
 
@@ -24,7 +23,7 @@ def sample(kind: str, n: int = 50, **options: object) -> Examples:
 
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_is_read(kind: str, write, tmp_path: Path) -> None:
+def test_written_files_are_read_back(kind: str, write, tmp_path: Path) -> None:
     examples, path = sample(kind), tmp_path / "examples"
     write(examples, path)
     again = read_examples(path, kind)
@@ -169,14 +168,14 @@ def test_foreign_examples_are_judged_by_the_plain_solver(kind: str, write, tmp_p
     ]
 
 
-def test_without_a_mapping_the_own_table_counts(tmp_path: Path) -> None:
+def test_without_a_mapping_file_the_task_table_is_used(tmp_path: Path) -> None:
     path = tmp_path / "test.tsv"
     write_tsv(sample("T6", 200), path)
     assert make("T6").judge(path).mismatches == ()
     assert make("T6", task_seed=1).judge(path).mismatches != ()
 
 
-def test_wrong_companions(tmp_path: Path) -> None:
+def test_unknown_companion_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "test.tsv"
     write_tsv(sample("T1"), path)
     with pytest.raises(UsageError, match="T1 has no query table"):

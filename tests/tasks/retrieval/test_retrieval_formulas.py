@@ -84,15 +84,15 @@ def test_before_is_existential_and_strict() -> None:
     assert not before((0,))
 
 
-def test_words_and_evidence() -> None:
+def test_phrases_and_evidence() -> None:
     names = ["7", "22"]
-    assert Before(0, 1).words(names) == "7 before 22"
-    assert Before(0, 1).why(names, [[1], [4]]) == (True, "7 at token 1, 22 at token 4, and 1 < 4")
-    assert Before(0, 1).why(names, [[4], [1]]) == (False, "7 at token 4, 22 at token 1, and 4 ≥ 1")
-    assert Before(0, 1).why(names, [[], [1]]) == (False, "7 nowhere")
-    assert And((Occurs(0), Occurs(1))).why(names, [[0, 2], []]) == (False, "22 nowhere")
-    assert FORMULAS["T3"].why(names, [[0, 2], []]) == (True, "7 at tokens 0 and 2")
-    assert FORMULAS["T3"].why(names, [[], []]) == (False, "7 nowhere; 22 nowhere")
+    assert Before(0, 1).phrase(names) == "7 before 22"
+    assert Before(0, 1).explain(names, [[1], [4]]) == (True, "7 at token 1, 22 at token 4, and 1 < 4")
+    assert Before(0, 1).explain(names, [[4], [1]]) == (False, "7 at token 4, 22 at token 1, and 4 ≥ 1")
+    assert Before(0, 1).explain(names, [[], [1]]) == (False, "7 nowhere")
+    assert And((Occurs(0), Occurs(1))).explain(names, [[0, 2], []]) == (False, "22 nowhere")
+    assert FORMULAS["T3"].explain(names, [[0, 2], []]) == (True, "7 at tokens 0 and 2")
+    assert FORMULAS["T3"].explain(names, [[], []]) == (False, "7 nowhere; 22 nowhere")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,4 +101,4 @@ def test_the_evidence_has_the_value_of_the_formula(kind: str) -> None:
     values = evaluate(FORMULAS[kind], sequence, binding)
     for tokens, features, value in zip(sequence, binding, values, strict=True):
         where = [np.flatnonzero(tokens[:, f]).tolist() for f in features]
-        assert FORMULAS[kind].why([str(f) for f in features], where)[0] == value
+        assert FORMULAS[kind].explain([str(f) for f in features], where)[0] == value

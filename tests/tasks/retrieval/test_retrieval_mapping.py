@@ -9,8 +9,15 @@ import pytest
 
 from unseen.errors import UsageError
 from unseen.tasks import task
-from unseen.tasks.retrieval.mapping import Table, check_table, draw_released_table, draw_table, shares_feature
-from unseen.tasks.retrieval.mapping_file import load_mapping, write_mapping
+from unseen.tasks.retrieval.mapping import (
+    Table,
+    check_table,
+    draw_released_table,
+    draw_table,
+    has_shared_feature,
+    load_mapping,
+    write_mapping,
+)
 
 MAPPED = ["T3", "T4", "T5", "T6", "T7"]
 
@@ -35,7 +42,7 @@ def cycle_length(table: Table) -> int:
 @pytest.mark.parametrize("kind", MAPPED)
 @pytest.mark.parametrize("features", [10, 12, 36, 50])
 @pytest.mark.parametrize("draw", [draw_table, draw_released_table])
-def test_every_table_keeps_the_rules(kind: str, features: int, draw) -> None:
+def test_drawn_tables_are_regular_and_alternate(kind: str, features: int, draw) -> None:
     half, places = features // 2, 4 if kind in ("T5", "T7") else 2
     for seed in range(5):
         table = draw(kind, features, seed)
@@ -48,7 +55,7 @@ def test_every_table_keeps_the_rules(kind: str, features: int, draw) -> None:
                 assert (a < half) != (b < half)
                 if kind in ("T6", "T7"):  # even ids: first pair high first, second low first; odd ids the reverse
                     assert (a >= half) == ((query + place) % 2 == 0)
-        assert check_table(kind, table, features) is table
+        check_table(kind, table, features)
 
 
 @pytest.mark.parametrize("draw", [draw_table, draw_released_table])
@@ -61,13 +68,13 @@ def test_tables_of_one_task_seed_belong_together(draw) -> None:
 
 
 @pytest.mark.parametrize("features", [10, 12, 36])
-def test_our_own_tables_are_distinct_and_disjoint(features: int) -> None:
+def test_drawn_tables_are_distinct_and_disjoint(features: int) -> None:
     for seed in range(20):
         for kind in ("T4", "T5"):
             table = draw_table(kind, features, seed)
             pairs = [pair for query in unordered(table) for pair in query]
             assert len(set(pairs)) == len(pairs)
-            assert not any(shares_feature(query) for query in table)
+            assert not any(has_shared_feature(query) for query in table)
 
 
 @pytest.mark.parametrize("features", [10, 36])
@@ -78,9 +85,9 @@ def test_options_allow_repeated_pairs_and_shared_features(features: int) -> None
         check_table("T5", table, features)  # a query never has the same pair twice
         pairs = [pair for query in unordered(table) for pair in query]
         repeated += len(set(pairs)) < len(pairs)
-        shared += any(shares_feature(query) for query in table)
+        shared += any(has_shared_feature(query) for query in table)
         disjoint = draw_table("T5", features, seed, distinct_pairs=False)
-        assert not any(shares_feature(query) for query in disjoint)
+        assert not any(has_shared_feature(query) for query in disjoint)
     assert repeated > 10 and shared > 10
 
 
@@ -90,12 +97,12 @@ def test_one_pair_tables_are_one_single_cycle() -> None:
         assert cycle_length(draw_released_table("T4", 36, seed)) == 36
 
 
-def test_the_released_wrinkles() -> None:
+def test_released_table_has_the_measured_quirks() -> None:
     for seed in range(20):
         t5, t7 = draw_released_table("T5", 36, seed), draw_released_table("T7", 36, seed)
         uses = Counter(pair for query in unordered(t5) for pair in query)
         assert len(uses) == 68 and sorted(uses.values()) == [1] * 64 + [2] * 4
-        sharing = [query for query in t5 if shares_feature(query)]
+        sharing = [query for query in t5 if has_shared_feature(query)]
         assert len(sharing) == 6 and all(len({f for pair in q for f in pair}) == 3 for q in sharing)
         queries_of = Counter(f for query in t5 for f in {f for pair in query for f in pair})
         assert sorted(queries_of.values()) == [3] * 6 + [4] * 30
@@ -103,7 +110,7 @@ def test_the_released_wrinkles() -> None:
 
 
 @pytest.mark.parametrize("kind", MAPPED)
-def test_mapping_files_survive_writing_and_reading(kind: str, tmp_path: Path) -> None:
+def test_written_mapping_files_are_read_back(kind: str, tmp_path: Path) -> None:
     table, path = draw_released_table(kind, 36, 1), tmp_path / "q_vocab.txt"
     write_mapping(table, path)
     assert load_mapping(path, kind) == table

@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from retrieval_cases import answers, chosen_columns, make, other_features
-from retrieval_tables import EXCLUDED, OCCURRENCES, SHARES
 
+from support.retrieval_cases import answers, chosen_columns, make, other_features
+from support.retrieval_tables import EXCLUDED, OCCURRENCES, SHARES
 from unseen.tasks.base import Examples
 from unseen.tasks.retrieval.formulas import Before, columns_of
 
@@ -16,8 +16,8 @@ SETTINGS = [("train", 5), ("ood/single", 5), ("ood/single", 10)]
 
 
 @cache
-def released(kind: str, condition: str, length: int) -> Examples:
-    return make(kind, preset="released", length=length).sample(condition, 20_000)
+def released(kind: str, split: str, length: int) -> Examples:
+    return make(kind, preset="released", length=length).sample(split, 20_000)
 
 
 def measure(examples: Examples, kind: str) -> dict[str, float]:
@@ -112,8 +112,8 @@ def test_measured_occurrences(name: str) -> None:
 
 @pytest.mark.parametrize("kind", EXCLUDED)
 def test_measured_exclusion(kind: str) -> None:
-    for place, (condition, length) in enumerate((("train", 5), ("ood/single", 10))):
-        examples = released(kind, condition, length)
+    for place, (split, length) in enumerate((("train", 5), ("ood/single", 10))):
+        examples = released(kind, split, length)
         never = ~examples.inputs["sequence"].any(axis=1)
         np.put_along_axis(never, examples.factors["relevant"], False, axis=1)
         ordered = np.sort(examples.factors["relevant"], axis=1)
@@ -134,7 +134,7 @@ def _rows(scenario: np.ndarray, name: str) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["T1", "T2", "T3", "T4", "T5", "T6", "T7"])
 def test_measured_density(kind: str) -> None:
     ranges = ((0.181, 0.186), (0.175, 0.182), (0.171, 0.180))
-    for (condition, length), (low, high) in zip(SETTINGS, ranges, strict=True):
-        bits = released(kind, condition, length).inputs["sequence"]
+    for (split, length), (low, high) in zip(SETTINGS, ranges, strict=True):
+        bits = released(kind, split, length).inputs["sequence"]
         assert low - 0.002 < bits.mean() < high + 0.002
         assert (bits.sum(axis=2) == 0).mean() < 0.002

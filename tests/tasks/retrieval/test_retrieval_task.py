@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from retrieval_cases import KINDS, PRESETS, make
-from retrieval_tables import GOLDEN
 
+from support.retrieval_cases import KINDS, PRESETS, make
+from support.retrieval_tables import GOLDEN
 from unseen.errors import UsageError
 from unseen.spec import Field, Spec, Stream, Target
 from unseen.tasks import task
@@ -18,23 +18,23 @@ from unseen.tasks.verify import fingerprint, verify
 def test_golden_blocks(kind: str, preset: str) -> None:
     """The numbers of every preset and task; a change is a decision and raises the task's version."""
     made = task(f"retrieval/{kind}", preset=preset)
-    found = tuple(fingerprint(made.sample(condition, 1024)) for condition in ("train", "ood/single"))
+    found = tuple(fingerprint(made.sample(split, 1024)) for split in ("train", "ood/single"))
     assert found == GOLDEN[f"{kind} {preset}"]
 
 
-def test_spec_conditions_and_sizes() -> None:
+def test_spec_splits_and_sizes() -> None:
     made = task("retrieval/T4", length=7)
     assert made.spec == Spec(
         (Stream("sequence", 7),),
         (Field("sequence", "bits", 36, "sequence"), Field("query", "bits", 36)),
         Target("binary", 1),
     )
-    assert list(made.conditions) == ["train", "iid", "ood/single"] and made.validation == "ood/single"
-    assert not any(condition.unseen for condition in made.conditions.values())
-    assert "unseen" in made.conditions["ood/single"].summary
-    assert [made.size(c) for c in made.conditions] == [100_000, 10_000, 10_000]
+    assert list(made.splits) == ["train", "iid", "ood/single"] and made.validation == "ood/single"
+    assert not any(split.unseen for split in made.splits.values())
+    assert "unseen" in made.splits["ood/single"].summary
+    assert [made.size(c) for c in made.splits] == [100_000, 10_000, 10_000]
     endless = task("retrieval/T4", train_size=None, evaluation_size=20)
-    assert [endless.size(c) for c in endless.conditions] == [None, 20, 20]
+    assert [endless.size(c) for c in endless.splits] == [None, 20, 20]
     with pytest.raises(UsageError, match="has 20 examples"):
         endless.sample("iid", 21)
 
@@ -63,13 +63,13 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("kind", "options", "message"), ERRORS)
-def test_wrong_options_are_one_line_errors(kind: str, options: dict[str, object], message: str) -> None:
+def test_invalid_options_are_one_line_errors(kind: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         task(f"retrieval/{kind}", **options)
     assert message in str(caught.value) and str(caught.value).count("\n") == 0
 
 
-def test_a_mapping_is_content_and_enters_the_identity() -> None:
+def test_a_mapping_is_part_of_the_identity() -> None:
     table = draw_released_table("T5", 36, 5)
     made = task("retrieval/T5", mapping=table)
     assert made.table == table and made != task("retrieval/T5")
@@ -86,17 +86,17 @@ def test_task_seeds_draw_other_tables_and_presets_their_own() -> None:
 
 
 def test_streams_are_disjoint() -> None:
-    """No sequence of one condition or data seed comes again in another."""
+    """No sequence of one split or data seed comes again in another."""
     made = make("T6", length=10)
     seen: set[bytes] = set()
-    for condition in made.conditions:
+    for split in made.splits:
         for seed in (0, 1, "validation", "test"):
-            found = {row.tobytes() for row in made.sample(condition, 500, data_seed=seed).inputs["sequence"]}
+            found = {row.tobytes() for row in made.sample(split, 500, data_seed=seed).inputs["sequence"]}
             assert len(found) == 500 and not seen & found
             seen |= found
 
 
-def test_same_seed_same_data_whatever_was_asked_before() -> None:
+def test_examples_do_not_depend_on_earlier_requests() -> None:
     one, two = make("T7", preset="released"), make("T7", preset="released")
     two.sample("iid", 10, start=5000)
     assert fingerprint(one.sample("train", 100, start=1000)) == fingerprint(two.sample("train", 1200)[1000:1100])

@@ -1,4 +1,4 @@
-"""The tasks themselves: options, specs, conditions, streams, presets, golden numbers."""
+"""The tasks themselves: options, specs, splits, streams, presets, golden numbers."""
 
 from __future__ import annotations
 
@@ -67,20 +67,20 @@ def test_specs() -> None:
     assert read.spec.target == Target("real", 1, "tokens") and read.spec.field("x").width == 5
 
 
-def test_conditions() -> None:
-    assert list(task("rules/mlp").conditions) == ["train", "iid", "ood/amplitude=2"]
-    assert list(task("rules/mlp", preset="paper").conditions)[-1] == "ood/amplitude=1.41421"
+def test_splits() -> None:
+    assert list(task("rules/mlp").splits) == ["train", "iid", "ood/amplitude=2"]
+    assert list(task("rules/mlp", preset="paper").splits)[-1] == "ood/amplitude=1.41421"
     for name in ("rules/mha", "rules/rnn"):
-        found = task(name).conditions
+        found = task(name).splits
         assert set(found) == {"train", "iid", "ood/amplitude=2"} | {
             f"ood/length={n}{more}" for n in (3, 5, 20, 30) for more in ("", ",amplitude=2")
         }
-        assert not any(condition.unseen for condition in found.values())
-        for condition, length in (("iid", 10), ("ood/length=3", 3), ("ood/length=30,amplitude=2", 30)):
-            assert task(name).sample(condition, 2).inputs["rule"].shape == (2, length)
-        assert "ood/length=10" in task(name, length=7).conditions
-    assert "ood/rules=uniform" in task("rules/mlp", prior="zipf(1)").conditions
-    assert "ood/rules=uniform" not in task("rules/mlp", prior="zipf(0)").conditions
+        assert not any(split.unseen for split in found.values())
+        for split, length in (("iid", 10), ("ood/length=3", 3), ("ood/length=30,amplitude=2", 30)):
+            assert task(name).sample(split, 2).inputs["rule"].shape == (2, length)
+        assert "ood/length=10" in task(name, length=7).splits
+    assert "ood/rules=uniform" in task("rules/mlp", prior="zipf(1)").splits
+    assert "ood/rules=uniform" not in task("rules/mlp", prior="zipf(0)").splits
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ class TestStreams:
 
     def test_every_difference_is_an_option_of_its_own(self) -> None:
         amplitude = task("rules/mlp", amplitude=math.sqrt(2))
-        assert "ood/amplitude=1.41421" in amplitude.conditions
+        assert "ood/amplitude=1.41421" in amplitude.splits
         for name, options, given, undone in (
             ("rules/mha", {"search": 2}, {"nearest": False}, {"nearest": True}),
             ("rules/rnn", {"setting": "regression"}, {"target": "readout"}, {"target": "state"}),
@@ -161,8 +161,8 @@ class TestDistributions:
     def test_inputs_are_normal_and_rules_uniform_and_independent(self, name: str) -> None:
         made = task(name, rules=4)
         field = made.spec.inputs[0].name
-        for condition, amplitude in (("iid", 1.0), ("ood/amplitude=2", 2.0)):
-            examples = made.sample(condition, 4_000 if name == "rules/mlp" else 400)
+        for split, amplitude in (("iid", 1.0), ("ood/amplitude=2", 2.0)):
+            examples = made.sample(split, 4_000 if name == "rules/mlp" else 400)
             numbers, rule = examples.inputs[field].astype(np.float64), examples.inputs["rule"].reshape(-1)
             assert numbers.dtype == np.float64 and examples.inputs[field].dtype == np.float32
             assert stats.kstest(numbers.reshape(-1)[::3], "norm", (0, amplitude)).pvalue > 1e-3
@@ -172,8 +172,8 @@ class TestDistributions:
 
     def test_queries_of_search_2_lie_on_a_circle(self) -> None:
         made = task("rules/mha", search=2, rules=3, preset="paper", radius=3.0)
-        for condition, radius, amplitude in (("train", 1, 1), ("ood/amplitude=1.41421", 3, math.sqrt(2))):
-            features = made.sample(condition, 300).inputs["features"].reshape(-1, 6).astype(np.float64)
+        for split, radius, amplitude in (("train", 1, 1), ("ood/amplitude=1.41421", 3, math.sqrt(2))):
+            features = made.sample(split, 300).inputs["features"].reshape(-1, 6).astype(np.float64)
             for first in (0, 2):
                 x, y = features[:, first : first + 2].T
                 np.testing.assert_allclose(np.hypot(x, y), radius, rtol=1e-6)
@@ -183,9 +183,9 @@ class TestDistributions:
     def test_prior_holds_everywhere_but_where_rules_are_uniform(self) -> None:
         made = task("rules/rnn", rules=3, prior=(0.5, 0.5, 0.0), dimension=2)
         assert made.pi.tolist() == [0.5, 0.5, 0.0]
-        for condition in made.conditions:
-            counts = np.bincount(made.sample(condition, 600).factors["rule"].reshape(-1), minlength=3)
-            if condition == "ood/rules=uniform":
+        for split in made.splits:
+            counts = np.bincount(made.sample(split, 600).factors["rule"].reshape(-1), minlength=3)
+            if split == "ood/rules=uniform":
                 assert stats.chisquare(counts).pvalue > 1e-3
             else:
                 assert counts[2] == 0 and stats.chisquare(counts[:2]).pvalue > 1e-3
@@ -246,6 +246,6 @@ def test_one_rule_is_a_task_like_any_other() -> None:
 )
 def test_other_recurrences_are_solved(options: dict[str, Any], exact: bool) -> None:
     made = task("rules/rnn", setting="regression", **options)
-    for condition in ("train", "ood/length=20"):
-        examples = made.sample(condition, 20)
+    for split in ("train", "ood/length=20"):
+        examples = made.sample(split, 20)
         np.testing.assert_allclose(made.solve(examples), examples.targets, rtol=1e-5, atol=1e-5 if exact else 1)

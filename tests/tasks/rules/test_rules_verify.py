@@ -11,10 +11,10 @@ import pytest
 from unseen.randomness import Draws
 from unseen.tasks import task
 from unseen.tasks.base import Array, Examples
-from unseen.tasks.rules import Coefficients, Matrices, RulesMha, RulesMlp, RulesRnn, shift
+from unseen.tasks.rules import Coefficients, Matrices, RulesMha, RulesMlp, RulesRnn
 from unseen.tasks.rules import task as generator
-from unseen.tasks.rules.labels import labels
-from unseen.tasks.rules.shift import Shift
+from unseen.tasks.rules.generate import make_labels
+from unseen.tasks.rules.task import Shift
 from unseen.tasks.verify import Check, run, verify
 
 N = 200
@@ -22,8 +22,8 @@ N = 200
 
 @pytest.fixture(autouse=True)
 def few_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer conditions, for time's sake: what holds for lengths 3 and 10 holds for 30."""
-    monkeypatch.setattr(shift, "LENGTHS", (3,))
+    """Fewer splits, for time's sake: what holds for lengths 3 and 10 holds for 30."""
+    monkeypatch.setattr(generator, "LENGTHS", (3,))
 
 
 def failures(made: Any, n: int = N) -> list[Check]:
@@ -56,13 +56,13 @@ class TestPlantedFaults:
     """Each is put into the generator alone; the plain solver must disagree."""
 
     def plant(self, monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:
-        monkeypatch.setattr(generator, "labels", wrong)
+        monkeypatch.setattr(generator, "make_labels", wrong)
 
     @pytest.fixture(autouse=True)
     def no_lengths(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shift, "LENGTHS", ())
+        monkeypatch.setattr(generator, "LENGTHS", ())
         # Nor another process for each: it would not know the fault.
-        monkeypatch.setattr(run, "portable", lambda made: False)
+        monkeypatch.setattr(run, "is_importable", lambda made: False)
 
     @pytest.mark.parametrize("made", [RulesMlp(), RulesMha(), RulesMha(search=2), RulesRnn()])
     def test_none(self, made: Any) -> None:
@@ -80,7 +80,7 @@ class TestPlantedFaults:
         def wrong(process: str, rules: Coefficients, *others: Any, **more: Any) -> Array:
             alpha = rules.alpha.copy()
             alpha[5] += 0.2
-            return labels(process, replace(rules, alpha=alpha), *others, **more)
+            return make_labels(process, replace(rules, alpha=alpha), *others, **more)
 
         self.plant(monkeypatch, wrong)
         self.check_failed(kind(setting=setting))
@@ -96,20 +96,20 @@ class TestPlantedFaults:
         self.check_failed(RulesMha(search=search))
 
     def test_second_nearest(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.plant(monkeypatch, lambda *given, nearest: labels(*given, nearest=not nearest))
+        self.plant(monkeypatch, lambda *given, nearest: make_labels(*given, nearest=not nearest))
         self.check_failed(RulesMha(search=2))
 
     @pytest.mark.parametrize("setting", ["classification", "regression"])
     def test_transposed_matrices(self, monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
         def wrong(process: str, rules: Matrices, *others: Any, **more: Any) -> Array:
-            return labels(process, replace(rules, A=rules.A.transpose(0, 1, 3, 2)), *others, **more)
+            return make_labels(process, replace(rules, A=rules.A.transpose(0, 1, 3, 2)), *others, **more)
 
         self.plant(monkeypatch, wrong)
         self.check_failed(RulesRnn(setting=setting))
 
     def test_strict_sign(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def wrong(*given: Any, **more: Any) -> Array:
-            return 1 - labels(*given, **more)
+            return 1 - make_labels(*given, **more)
 
         self.plant(monkeypatch, wrong)
         self.check_failed(RulesMlp())
@@ -120,7 +120,7 @@ class TestPlantedFaults:
 
         monkeypatch.setattr(RulesMlp, "draw", wrong)
         found = failures(RulesMlp(setting="regression"))
-        assert [(check.name, check.condition) for check in found] == [("labels", "ood/amplitude=2")]
+        assert [(check.name, check.split) for check in found] == [("labels", "ood/amplitude=2")]
 
     def test_shifted_inputs_are_seen_in_the_balance_of_classes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def wrong(self: RulesMlp, shift: Shift, draws: Draws) -> Array:
@@ -133,12 +133,12 @@ class TestPlantedFaults:
         """Every rule is drawn again, up to three times, until it is odd exactly where the class is 1."""
         original = RulesMlp.generate
 
-        def wrong(self: RulesMlp, condition: str, draws: Draws) -> Examples:
-            found = original(self, condition, draws)
+        def wrong(self: RulesMlp, split: str, draws: Draws) -> Examples:
+            found = original(self, split, draws)
             rule, targets = found.inputs["rule"], found.targets
             for _ in range(3):
                 rule = np.where(rule % 2 == targets[:, 0], rule, draws.integers(self.rules, self.block))
-                targets = labels("mlp", self.parameters, found.inputs["x"], rule, "classification")[:, None]
+                targets = make_labels("mlp", self.parameters, found.inputs["x"], rule, "classification")[:, None]
             return Examples({"x": found.inputs["x"], "rule": rule}, targets, {"rule": rule})
 
         monkeypatch.setattr(RulesMlp, "generate", wrong)

@@ -1,23 +1,150 @@
-"""A modular model for any task."""
+"""A modular model for any task: a Transformer whose feed-forwards are mixtures of modules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import Field
+import torch
+from pydantic import Field as Option
 from torch import Tensor, nn
 
+from unseen.errors import UsageError
 from unseen.models.backbones.options import PlacedOptions
-from unseen.models.layers.attention import ALL, padding
-from unseen.models.layers.embed import Embed
-from unseen.models.layers.gating import Gating
-from unseen.models.layers.modular import ModularBlock
+from unseen.models.context import NO_CONTEXT, Context
+from unseen.models.layers.attention import ALL, SelfAttention, padding_barrier
+from unseen.models.layers.embedding import Embed, ReadOut
+from unseen.models.layers.mixture import Gate, Gating, Mixture, RuleTable
 from unseen.models.layers.norm import LayerNorm
-from unseen.models.layers.readout import ReadOut
-from unseen.models.layers.symbols import Symbols
-from unseen.models.layers.tape import NO_TAPE, Tape
-from unseen.spec import Spec
+from unseen.models.layers.positions import Scheme
+from unseen.spec import Field, Spec
+
+
+class Symbols:
+    """The discrete symbol 0 … `count` − 1 of each token that `Embed` makes in this order, by which gates choose modules.
+
+    A token's symbol is its value in the first category field of its stream (the rule, the function, the operator), or, if
+    a stream has no such field, the stream itself. Streams share no symbols. The read-out token answers for the whole
+    example: it has the symbol of the fields given once, if these have a category, and otherwise one of its own.
+
+    `main` is the stream along which the task's own symbols lie: the first stream that has some (None: the fields given
+    once), or the first of all.
+
+    >>> from unseen.spec import Target
+    >>> rule = Field("x", "real", 2), Field("rule", "category", 4)
+    >>> Symbols(Spec((), rule, Target("binary")), [None]).count
+    4
+    """
+
+    def __init__(self, spec: Spec, order: Sequence[str | None]) -> None:
+        self._spec, self._order = spec, order
+        self._fields: dict[str | None, Field | None] = {}
+        self._first: dict[str | None, int] = {}
+        self.count = 0
+        for stream in order:
+            field = next((field for field in spec.along(stream) if field.kind == "category"), None)
+            self._fields[stream] = field
+            self._first[stream] = self.count
+            self.count += 1 if field is None else field.width
+        self.main = next((stream for stream in order if self._fields[stream]), order[0])
+        self._has_read_out = spec.target.along is None
+        self._shares_symbol = self._fields.get(None) is not None
+        if self._has_read_out and not self._shares_symbol:
+            self.count += 1
+
+    def __call__(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, slice]:
+        """The symbols, (B, T), and the slice of the tokens along `main`."""
+        symbols = [self._symbols_of(stream, inputs) for stream in self._order]
+        index = self._order.index(self.main)
+        start = sum(values.shape[1] for values in symbols[:index])
+        main = slice(start, start + symbols[index].shape[1])
+        if self._has_read_out:
+            read_out = torch.full_like(symbols[0][:, :1], self.count - 1)
+            symbols.append(self._symbols_of(None, inputs) if self._shares_symbol else read_out)
+        return torch.cat(symbols, 1), main
+
+    def _symbols_of(self, stream: str | None, inputs: Mapping[str, Tensor]) -> Tensor:
+        field, first = self._fields[stream], self._first[stream]
+        if field is not None:
+            values = inputs[field.name].long() + first
+            return values if stream else values[:, None]
+        example = inputs[self._spec.along(stream)[0].name]
+        shape = example.shape[:2] if stream else (len(example), 1)
+        return torch.full(shape, first, dtype=torch.int64, device=example.device)
+
+
+class ModularBlock(nn.Module):
+    """Pre-norm: u = x + Σ_m p_m f_m(LN(x)), where p are the token's weights by `gating`; then u + attention(LN(u)).
+
+    The feed-forward, made of modules, comes before the attention, so that in every layer, the last included, the modules
+    work on all tokens. Its `hidden` units are divided among the modules: a block has about as many parameters with any
+    number of modules as with one. All modules share the attention.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        hidden: int,
+        dropout: float,
+        *,
+        gating: Gating,
+        symbols: int,
+        modules: int,
+        positions: Scheme,
+    ) -> None:
+        super().__init__()
+        if hidden < modules:
+            raise UsageError(
+                f"{hidden} hidden units can't be divided among {modules} modules; choose a larger width, "
+                "more feedforward, or fewer modules"
+            )
+        self.dropout = dropout
+        self.attention = SelfAttention(width, heads, dropout, positions)
+        self.mixture = Mixture(modules, width, hidden // modules, width, shared=True, scored=gating == "joint")
+        self.gate = Gate(gating, symbols, modules)
+        self.scorer = RuleTable(symbols, width, modules) if gating == "operation" else None
+        self.norm_first = LayerNorm(width)
+        self.norm_second = LayerNorm(width)
+
+    def forward(
+        self,
+        x: Tensor,
+        symbols: Tensor,
+        main: slice | int,
+        barrier: Tensor | None,
+        places: tuple[int, ...],
+        rows: slice,
+        ctx: Context,
+        layer: str,
+    ) -> Tensor:
+        """The tokens in `rows`. Captured activations: `gating.weights` of the tokens `main`, and `encoder.attention`, with
+        `layer` inserted into their names."""
+        u, weights = self._mix(x, symbols, None, ctx)
+        if weights is not None:
+            visible = weights[:, main]
+            replaced = ctx.capture(f"gating.{layer}weights", visible)
+            if replaced is not visible:  # an analysis has replaced the weights: mix once more
+                weights = weights.clone()
+                weights[:, main] = replaced
+                u, _ = self._mix(x, symbols, weights, NO_CONTEXT)
+        name = f"encoder.{layer}attention"
+        mixed = self.attention(self.norm_second(u), barrier, places=places, rows=rows, ctx=ctx, name=name)
+        return ctx.add_dropped(u[:, rows], mixed, self.dropout)
+
+    def _mix(self, x: Tensor, symbols: Tensor, weights: Tensor | None, ctx: Context) -> tuple[Tensor, Tensor | None]:
+        """x plus the mixture, and the weights of all tokens (B, T, modules), None without gating.
+
+        `weights`, if any, replace those of the gating.
+        """
+        tokens = self.norm_first(x).flatten(0, 1)
+        if weights is None:
+            by_module = self.gate(symbols.flatten(), self.scorer and self.scorer(), tokens)
+        else:
+            by_module = weights.flatten(0, 1).mT
+        mixed, by_module = self.mixture(tokens.mT[None], by_module)
+        by_token = None if by_module is None else by_module.mT.unflatten(0, x.shape[:2])
+        return ctx.add_dropped(x, mixed.view(x.shape), self.dropout), by_token
 
 
 class Modular(nn.Module):
@@ -26,29 +153,29 @@ class Modular(nn.Module):
     A Transformer whose feed-forwards are mixtures of modules: see `ModularBlock`. Gatings `operation` and `truth` go by
     the discrete symbol of a token: see `Symbols`.
 
-    Traces: `gating.weights` of the tokens that the task's symbols lie along, (B, T, modules), or (B, modules) if they
-    are given once; `encoder.attention`, `encoder.state` and `readout.state`, for the tokens that are read. Of earlier
-    layers `gating.0.weights`, … and, for all tokens, `encoder.0.attention`, ….
+    Captured activations: `gating.weights` of the tokens that the task's symbols lie along, (B, T, modules), or (B,
+    modules) if they are given once; `encoder.attention`, `encoder.state` and `readout.state`, for the tokens that are
+    read. Of earlier layers `gating.0.weights`, … and, for all tokens, `encoder.0.attention`, ….
     """
 
     class Options(PlacedOptions):
-        """`modules`: as many as there are symbols unless given, and one without gating. Under `truth` a symbol's module
-        is its number modulo `modules`. `feedforward` is the hidden width of all modules together as a multiple of
-        `width`.
+        """`modules`: by default as many as there are symbols, and one without gating. Under `truth` a symbol's module is
+        its number modulo `modules`. `feedforward` is the hidden width of all modules together as a multiple of `width`.
         """
 
         name: Literal["modular"] = "modular"
         gating: Gating = "joint"
-        modules: int | None = Field(None, ge=1)
-        layers: int = Field(2, ge=1)
-        heads: int = Field(4, ge=1)
-        feedforward: int = Field(4, ge=1)
+        modules: int | None = Option(None, ge=1)
+        layers: int = Option(2, ge=1)
+        heads: int = Option(4, ge=1)
+        feedforward: int = Option(4, ge=1)
 
     def __init__(self, options: Options, spec: Spec) -> None:
         super().__init__()
         width = options.width
         self.dropout = options.dropout
-        self.local_gating = options.gating != "joint" or not spec.streams  # else a score reads what other tokens left
+        # Under joint gating a score depends on what other tokens have left in a state, unless there are no others.
+        self.local_gating = options.gating != "joint" or not spec.streams
         self.embed = Embed(spec, width, options.positions, options.places)
         self.symbols = Symbols(spec, self.embed.order)
         modules = 1 if options.gating == "none" else options.modules or self.symbols.count
@@ -68,19 +195,17 @@ class Modular(nn.Module):
         self.norm = LayerNorm(width)
         self.read_out = ReadOut(spec, width)
 
-    def forward(self, inputs: Mapping[str, Tensor], tape: Tape = NO_TAPE) -> Tensor:
-        """The prediction in the shape of the target, logits for binary and category."""
+    def forward(self, inputs: Mapping[str, Tensor], ctx: Context = NO_CONTEXT) -> Tensor:
+        """The prediction in the shape of the target, logits for binary and category targets."""
         tokens = self.embed(inputs)
-        symbols, watched = self.symbols(inputs)
-        x = tape.dropout(tokens.states, self.dropout)
-        barrier = None if tokens.mask is None else padding(tokens.mask, x.dtype)
+        symbols, main = self.symbols(inputs)
+        x = ctx.dropout(tokens.states, self.dropout)
+        barrier = None if tokens.mask is None else padding_barrier(tokens.mask, x.dtype)
+        selected = main if self.symbols.main else main.start  # without its axis, if the symbols are given once
         for i, block in enumerate(self.blocks):
-            layer, rows = ("", tokens.read) if i == len(self.blocks) - 1 else (f"{i}.", ALL)
-            x, weights = block(x, symbols, barrier, tokens.places, rows, tape, f"encoder.{layer}attention")
-            if weights is not None:
-                weights = weights[:, watched]
-                tape.keep(f"gating.{layer}weights", weights if self.symbols.main else weights[:, 0])
-        x = self.norm(x)
-        tape.keep("encoder.state", x)
-        prediction: Tensor = self.read_out(x, tape)
+            last = i == len(self.blocks) - 1
+            rows, layer = (tokens.read, "") if last else (ALL, f"{i}.")
+            x = block(x, symbols, selected, barrier, tokens.places, rows, ctx, layer)
+        x = ctx.capture("encoder.state", self.norm(x))
+        prediction: Tensor = self.read_out(x, ctx)
         return prediction

@@ -1,16 +1,17 @@
-"""What the recurrent backbones have in common."""
+"""Recurrent backbones for any task: LSTM, GRU and Elman's RNN."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import Field
 from torch import Tensor, nn
 
 from unseen.models.backbones.options import BackboneOptions
-from unseen.models.layers.embed import Embed
-from unseen.models.layers.readout import ReadOut
-from unseen.models.layers.tape import NO_TAPE, Tape
+from unseen.models.context import NO_CONTEXT, Context
+from unseen.models.layers.embedding import Embed, ReadOut
+from unseen.models.layers.recurrent import Activation, CellName, Recurrence
 from unseen.spec import Spec
 
 
@@ -20,23 +21,62 @@ class RecurrentOptions(BackboneOptions):
     layers: int = Field(1, ge=1)
 
 
-class Recurrent(nn.Module):
-    """Embed, recur, read out; padding is passed over. Traces: `encoder.state`, for all tokens, and `readout.state`.
+class RecurrentBackbone(nn.Module):
+    """Embed, recur, read out; padding carries the state on.
 
-    It reads from left to right: a prediction along a stream knows nothing of later tokens.
+    It reads from left to right: a prediction along a stream knows nothing of later tokens. Captured activations:
+    `encoder.state`, for all tokens, and `readout.state`.
     """
 
-    def __init__(self, options: RecurrentOptions, spec: Spec, recurrence: Callable[[], nn.Module]) -> None:
+    def __init__(self, options: RecurrentOptions, spec: Spec, cell: CellName) -> None:
         super().__init__()
+        width = options.width
         self.dropout = options.dropout
-        self.embed = Embed(spec, options.width)
-        self.recurrence = recurrence()
-        self.read_out = ReadOut(spec, options.width)
+        self.embed = Embed(spec, width)
+        self.recurrence = Recurrence(width, width, options.layers, options.dropout, cell=cell)
+        self.read_out = ReadOut(spec, width)
 
-    def forward(self, inputs: Mapping[str, Tensor], tape: Tape = NO_TAPE) -> Tensor:
-        """The prediction in the shape of the target, logits for binary and category."""
+    def forward(self, inputs: Mapping[str, Tensor], ctx: Context = NO_CONTEXT) -> Tensor:
+        """The prediction in the shape of the target, logits for binary and category targets."""
         tokens = self.embed(inputs)
-        states = self.recurrence(tape.dropout(tokens.states, self.dropout), tokens.mask, tape=tape)
-        tape.keep("encoder.state", states)
-        prediction: Tensor = self.read_out(states[:, tokens.read], tape)
+        states = self.recurrence(ctx.dropout(tokens.states, self.dropout), tokens.mask, ctx=ctx)
+        states = ctx.capture("encoder.state", states)
+        prediction: Tensor = self.read_out(states[:, tokens.read], ctx)
         return prediction
+
+
+class LSTM(RecurrentBackbone):
+    """Long short-term memory; see `RecurrentBackbone`."""
+
+    class Options(RecurrentOptions):
+        """See `RecurrentOptions`."""
+
+        name: Literal["lstm"] = "lstm"
+
+    def __init__(self, options: Options, spec: Spec) -> None:
+        super().__init__(options, spec, "lstm")
+
+
+class GRU(RecurrentBackbone):
+    """The gated recurrent unit, with the reset gate inside the tanh; see `RecurrentBackbone`."""
+
+    class Options(RecurrentOptions):
+        """See `RecurrentOptions`."""
+
+        name: Literal["gru"] = "gru"
+
+    def __init__(self, options: Options, spec: Spec) -> None:
+        super().__init__(options, spec, "gru")
+
+
+class RNN(RecurrentBackbone):
+    """The plain recurrent network, h = activation(inputs + W h); see `RecurrentBackbone`."""
+
+    class Options(RecurrentOptions):
+        """See `RecurrentOptions`."""
+
+        name: Literal["rnn"] = "rnn"
+        activation: Activation = "tanh"
+
+    def __init__(self, options: Options, spec: Spec) -> None:
+        super().__init__(options, spec, options.activation)

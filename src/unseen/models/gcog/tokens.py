@@ -1,8 +1,8 @@
-"""Embedded tokens, of which attention may ask without ever making them.
+"""Embedded tokens that attention can use without computing them.
 
-An embedded token is affine in the few numbers of its row: h = row · W + constant, where the constant is the bias and
-the code of its place. What one query needs of all tokens, scores h · u and a weighted sum Σ a h, then costs as much as
-the rows and the codes, not as the tokens. Dropout on the sum, or a layer before, makes the tokens real.
+An embedded token is affine in the few numbers of its row: h = row · W + constant, where the constant is the bias and the
+code of its position. What a query needs of all tokens, the scores h · u and a weighted sum Σ a h, then costs as much as
+the rows and the codes, not as the wide tokens. With dropout on the sum, or after a layer, tokens have to be computed.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from unseen.models.gcog.streams import Sequence, columns
-from unseen.models.layers.attention import padding
+from unseen.models.context import Context
+from unseen.models.gcog.inputs import TokenRows, count_columns
+from unseen.models.layers.attention import padding_barrier
 from unseen.models.layers.constants import constant
 from unseen.models.layers.linear import affine
-from unseen.models.layers.positions import waves
-from unseen.models.layers.tape import Tape
+from unseen.models.layers.positions import sinusoidal_code
 from unseen.spec import Field
 
 
-class Tokens(Protocol):
-    """What attention asks of T tokens of width E, whether they are made or not."""
+class TokenView(Protocol):
+    """What attention needs of T tokens of width E, whether they are computed or not."""
 
     @property
-    def sequence(self) -> Sequence:
-        """Their mask, and which of them is read."""
+    def sequence(self) -> TokenRows:
+        """The rows, the mask, and the token that is read."""
 
     def states(self) -> Tensor:
-        """All of them: (B, T, E)."""
+        """All tokens: (B, T, E)."""
 
     def last(self) -> Tensor:
-        """The one that is read: (B, E)."""
+        """The token that is read: (B, E)."""
 
     def project(self, weight: Tensor, bias: Tensor) -> Tensor:
-        """All of them times a matrix (E, k), plus a bias: (B, T, k)."""
+        """All tokens times a matrix (E, k), plus a bias: (B, T, k)."""
 
     def scores(self, query: Tensor) -> Tensor:
         """The products with vectors (B, Q, E): (B, Q, T)."""
@@ -48,93 +48,93 @@ class Tokens(Protocol):
 
 
 @dataclass(frozen=True)
-class Made:
-    """Tokens that have been made."""
+class DenseTokens:
+    """Tokens that have been computed, (B, T, E)."""
 
-    made: Tensor
-    sequence: Sequence
+    tokens: Tensor
+    sequence: TokenRows
 
     def states(self) -> Tensor:
-        return self.made
+        return self.tokens
 
     def last(self) -> Tensor:
-        return at_end(self.made, self.sequence.end)
+        return take_at(self.tokens, self.sequence.read_at)
 
     def project(self, weight: Tensor, bias: Tensor) -> Tensor:
-        return affine(self.made, weight, bias)
+        return affine(self.tokens, weight, bias)
 
     def scores(self, query: Tensor) -> Tensor:
-        return query @ self.made.mT
+        return query @ self.tokens.mT
 
     def mix(self, weights: Tensor) -> Tensor:
-        return weights @ self.made
+        return weights @ self.tokens
 
 
 @dataclass(frozen=True)
-class Embedded:
+class LazyTokens:
     """Tokens row · `weight` + `code` + `bias`: `weight` (columns, E), `code` (T, E), `bias` (E)."""
 
-    sequence: Sequence
+    sequence: TokenRows
     weight: Tensor
     code: Tensor
     bias: Tensor
 
     @property
     def constant(self) -> Tensor:
-        """What does not depend on the rows: (T, E)."""
+        """The summand that does not depend on the rows: (T, E)."""
         return self.code + self.bias
 
     def states(self) -> Tensor:
         return affine(self.sequence.rows, self.weight).add_(self.constant)
 
     def last(self) -> Tensor:
-        end = self.sequence.end
-        code = self.code[-1] if end is None else F.embedding(end, self.code)
-        return affine(at_end(self.sequence.rows, end), self.weight, self.bias).add_(code)
+        read_at = self.sequence.read_at
+        code = self.code[-1] if read_at is None else F.embedding(read_at, self.code)
+        return affine(take_at(self.sequence.rows, read_at), self.weight, self.bias).add_(code)
 
     def project(self, weight: Tensor, bias: Tensor) -> Tensor:
         return affine(self.sequence.rows, self.weight @ weight).add_(affine(self.constant, weight, bias))
 
     def scores(self, query: Tensor) -> Tensor:
+        # (row · W + c) · u = row · (W u) + c · u: the product with W is done once per query, not once per token.
         by_row = affine(query, self.weight.mT) @ self.sequence.rows.mT
         return by_row.add_(affine(query, self.constant.mT))
 
     def mix(self, weights: Tensor) -> Tensor:
+        # Σ a (row · W + c) = (Σ a row) · W + Σ a c.
         by_row = affine(weights @ self.sequence.rows, self.weight)
         return by_row.add_(affine(weights, self.constant))
 
 
-class Embedding(nn.Module):
-    """A linear map of rows, plus sinusoidal codes of places if `positions`, and `dropout` on the sum.
+class RowEmbedding(nn.Module):
+    """A linear map of rows, plus sinusoidal codes of positions if `positions`, with `dropout` on the sum.
 
-    Columns of numbers start as a linear layer of that many inputs, those of a category as the vectors of an embedding.
+    Columns of numbers start like a linear layer with that many inputs, those of a category like an embedding.
     """
 
     def __init__(self, fields: tuple[Field, ...], width: int, *, positions: bool, dropout: float) -> None:
         super().__init__()
         self.positions, self.dropout = positions, dropout
-        numbers = columns(tuple(f for f in fields if f.kind != "category"))
+        numbers = count_columns(tuple(f for f in fields if f.kind != "category"))
         bound = 1 / math.sqrt(numbers) if numbers else 0.0
-        parts = (
-            torch.empty(f.width, width).normal_()
-            if f.kind == "category"
-            else torch.empty(f.width, width).uniform_(-bound, bound)
-            for f in fields
-        )
-        self.weight = nn.Parameter(torch.cat(list(parts)))
+        blocks = []
+        for field in fields:
+            block = torch.empty(field.width, width)
+            blocks.append(block.normal_() if field.kind == "category" else block.uniform_(-bound, bound))
+        self.weight = nn.Parameter(torch.cat(blocks))
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
 
-    def forward(self, sequence: Sequence, tape: Tape) -> Tokens:
-        tokens = Embedded(sequence, self.weight, self._code(sequence.places), self.bias)
-        if self.positions and self.dropout and tape.training:
-            return Made(tape.dropout(tokens.states(), self.dropout), sequence)
+    def forward(self, sequence: TokenRows, ctx: Context) -> TokenView:
+        tokens = LazyTokens(sequence, self.weight, self._code(sequence.places), self.bias)
+        if self.positions and self.dropout and ctx.training:  # dropout acts on each token, which must be computed
+            return DenseTokens(ctx.dropout(tokens.states(), self.dropout), sequence)
         return tokens
 
-    def again(self, states: Tensor, sequence: Sequence, tape: Tape) -> Tokens:
-        """States of a layer as the tokens of the next, the codes added once more."""
+    def again(self, states: Tensor, sequence: TokenRows, ctx: Context) -> TokenView:
+        """The states of a layer as the tokens of the next, with the codes added again."""
         if self.positions:
-            states = tape.dropout(states + self._code(sequence.places), self.dropout)
-        return Made(states, sequence)
+            states = ctx.dropout(states + self._code(sequence.places), self.dropout)
+        return DenseTokens(states, sequence)
 
     def _code(self, places: tuple[int, ...]) -> Tensor:
         return _codes(
@@ -144,20 +144,20 @@ class Embedding(nn.Module):
 
 @constant
 def _codes(places: tuple[int, ...] | int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """The sinusoidal codes of places, or that many rows of zeros."""
+    """The sinusoidal codes of positions, or that many rows of zeros."""
     if isinstance(places, int):
         return torch.zeros(places, width, dtype=dtype, device=device)
-    return waves(torch.tensor(places, device=device), width).to(dtype)
+    return sinusoidal_code(torch.tensor(places, device=device), width).to(dtype)
 
 
-def at_end(x: Tensor, end: Tensor | None) -> Tensor:
-    """(B, T, k) → (B, k), at an index of each example's own or at the last."""
+def take_at(x: Tensor, end: Tensor | None) -> Tensor:
+    """(B, T, k) → (B, k), at the index of each example, by default the last."""
     if end is None:
         return x[:, -1]
     return x.gather(1, end[:, None, None].expand(-1, 1, x.shape[2]))[:, 0]
 
 
-def barrier(tokens: Tokens, dtype: torch.dtype) -> Tensor | None:
-    """What to add to scores so that nobody sees padding: (B, 1, 1, T)."""
+def mask_barrier(tokens: TokenView, dtype: torch.dtype) -> Tensor | None:
+    """The number to add to each score so that no token attends to padding: (B, 1, 1, T)."""
     mask = tokens.sequence.mask
-    return None if mask is None else padding(mask, dtype)
+    return None if mask is None else padding_barrier(mask, dtype)

@@ -1,13 +1,13 @@
-"""Layers shared by the zoo: the one attention, the one recurrence, positions, embedding, read-out, the tape.
+"""Layers shared by the models: linear maps, norms, attention, recurrence, positions, embeddings and read-outs.
 
-A member of a stack has the bits of the same member alone, and nothing is slower for it. That holds for layers that
-keep these rules; `tests/models/test_stack_contract.py` finds the others.
+Member s of a stack must have exactly the bits of the same model trained alone. A layer keeps this promise, without being
+slower, if it follows these rules; `tests/models/test_stack_contract.py` detects violations.
 
-* No `sigmoid`, `softplus`, `silu` or `gelu`, nor a loss whose backward pass is one: torch rounds the last elements of
-  an array by other instructions than the rest, so an element's bits depend on its place. `tanh`, `exp`, `erf` and
-  `logsigmoid` are safe; `activation` has a sigmoid and a GELU that are, because they fill whole registers.
-* No matrix product with a single column, forward or backward: use `affine`, or make it a row.
-* Reduce (a bias gradient is a sum) over contiguous tensors: the order of a sum follows the memory, and the memory of a
-  transposed tensor depends on whether an axis has length one. The same for a reshape that may or may not copy.
-* Mask by adding or multiplying numbers: `where` and `masked_fill` take ten times as long, booleans three times.
+* Avoid torch's `sigmoid`, `softplus`, `silu` and `gelu`, and any loss whose backward pass is one of them. Torch rounds the
+  last elements of an array with other instructions than the rest, so that the bits of an element depend on its position.
+  `tanh`, `exp`, `erf` and `logsigmoid` are safe; `linear` has a sigmoid and a GELU that fill whole vector registers.
+* Avoid matrix products with a single column, forward or backward: use `affine`, or make the column a row.
+* Reduce over contiguous tensors (a bias gradient is a sum). The order of a sum follows the memory layout, and the layout
+  of a transposed tensor depends on whether an axis has length one. The same holds for a reshape that may or may not copy.
+* Mask by adding or multiplying numbers: `where` and `masked_fill` take ten times as long, boolean masks three times.
 """

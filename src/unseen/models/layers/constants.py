@@ -1,4 +1,4 @@
-"""Tensors that depend on shapes alone: made once, neither parameters nor buffers, so no stack copies them."""
+"""Tensors that depend on shapes alone. They are cached, not parameters or buffers, so that no stack copies them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ P = ParamSpec("P")
 
 
 def constant(make: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """Remember the tensors a function makes from hashable arguments."""
+    """Cache the tensors that a function makes from hashable arguments."""
 
     @lru_cache(maxsize=256)
     @wraps(make)
-    def remembered(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-        # A tensor first made while evaluating, or while operations are counted, must still serve in training.
+    def make_once(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        # A tensor that is first made during evaluation, or while FLOPs are counted, must also serve in training.
         with torch.inference_mode(False), torch.no_grad(), torch._C._DisableTorchDispatch():
             return make(*args, **kwargs)
 
-    return cast(Callable[P, Tensor], remembered)
+    return cast(Callable[P, Tensor], make_once)
+
+
+@constant
+def arange(length: int, device: torch.device) -> Tensor:
+    """The numbers 0 … length − 1."""
+    return torch.arange(length, device=device)

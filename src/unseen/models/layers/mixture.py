@@ -1,94 +1,171 @@
-"""A mixture of modules: two layers each, weighted per token and added up, without ever computing a module's output.
+"""Mixtures of modules, and the gating that weights them.
 
-The weighted sum of the modules' second layers is one dense product,
+A modular model gives each token one weight per module, by its gating:
+
+| gating | shown as | weights |
+|---|---|---|
+| `none` | Monolithic | there is one module |
+| `joint` | Modular | softmax of a score that each module computes from its own hidden units |
+| `operation` | Modular-op | softmax of scores computed from the rule alone |
+| `truth` | GT-Modular | 1 for the module of the rule |
+
+Under `operation` and `truth` the weights are a table, rules × modules, from which a token takes the row of its rule.
+
+The modules have two layers each. The weighted sum of their second layers is one dense product,
 
     Σ_m p_m (h_m W_m + b_m) = [p_1 h_1, …, p_M h_M, p_1, …, p_M] · [W_1; …; W_M; b_1; …; b_M],
 
-so that a mixture costs little more than one wide network. Tokens are the last axis here ("columns"): weights and scores
-then broadcast over whole vector registers, however many modules there are and however narrow they may be.
+so that the output of a single module is never computed and a mixture costs little more than one wide network. Tokens are
+the last axis here ("columns"): weights and scores then broadcast over whole vector registers, however many modules there
+are and however narrow they are.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Any, Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+
+from unseen.errors import UsageError
+from unseen.models.layers.constants import constant
+from unseen.models.layers.linear import Linear, uniform_parameter
+from unseen.models.layers.per_member import stack_inputs
+
+Gating = Literal["none", "joint", "operation", "truth"]
+
+
+@constant
+def truth_table(partition: tuple[int, ...], modules: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The weights of gating `truth`, (rules, modules): 1 for the module of a rule, else 0."""
+    return F.one_hot(torch.tensor(partition, device=device), modules).to(dtype)
+
+
+def assign_modules(partition: tuple[int, ...] | None, rules: int, modules: int) -> tuple[int, ...]:
+    """The module of each rule: `partition`, after a check, or by default the rule modulo the number of modules.
+
+    >>> assign_modules(None, rules=5, modules=2)
+    (0, 1, 0, 1, 0)
+    """
+    if partition is None:
+        return tuple(rule % modules for rule in range(rules))
+    if len(partition) != rules or not set(partition) <= set(range(modules)):
+        raise UsageError(
+            f"partition {partition}: expected one module, 0 to {modules - 1}, for each of the task's {rules} rules"
+        )
+    return partition
+
+
+class Gate(nn.Module):
+    """Weights that depend on the rule alone; gatings `none` and `joint` have none."""
+
+    def __init__(self, gating: Gating, rules: int, modules: int, partition: tuple[int, ...] | None = None) -> None:
+        super().__init__()
+        self.gating, self.count = gating, modules
+        self.partition = assign_modules(partition, rules, modules) if gating == "truth" else ()
+
+    def forward(self, rule: Tensor, scores: Tensor | None, like: Tensor) -> Tensor | None:
+        """The weights (modules, T) of tokens with these rules (T,), from the scores (rules, modules) of every rule."""
+        if scores is not None:
+            table = scores.softmax(-1)
+        elif self.gating == "truth":
+            table = truth_table(self.partition, self.count, like.dtype, like.device)
+        else:
+            return None
+        return F.embedding(rule, table).mT
+
+
+class RuleTable(nn.Module):
+    """Lin(rules, hidden) → ReLU → Lin(hidden, outputs) of every rule's one-hot code at once: (rules, outputs).
+
+    There are fewer rules than tokens, so that tokens take rows of the table instead of computing the layers themselves.
+    """
+
+    def __init__(self, rules: int, hidden: int, outputs: int, *, bias: bool = True) -> None:
+        super().__init__()
+        self.first, self.second = Linear(rules, hidden, bias=bias), Linear(hidden, outputs, bias=bias)
+
+    def forward(self) -> Tensor:
+        codes = self.first.weight if self.first.bias is None else self.first.weight + self.first.bias
+        table: Tensor = self.second(codes.relu())
+        return table
 
 
 class Mixture(nn.Module):
     """Σ_m p_m f_m, f_m = Lin(inputs, hidden) → ReLU → Lin(hidden, outputs), columns to rows.
 
-    With `shared` inputs, (1, inputs, T), all modules see the same; else (modules, inputs, T), each its own. `scored`
-    modules have one more output each, a score, and p is the softmax of the scores; else p is given. A single module
-    may go without: then it is all there is. Everything starts uniform within ±1/√(fan-in), as in any linear layer.
+    With `shared` inputs, (1, inputs, T), all modules have the same input; otherwise (modules, inputs, T). `scored` modules
+    have one more output each, a score, and p is the softmax of the scores, unless p is an argument. A single module needs
+    no weights. Everything starts uniform within ±1/√(fan-in), as in any linear layer.
     """
 
     def __init__(self, modules: int, inputs: int, hidden: int, outputs: int, *, shared: bool, scored: bool) -> None:
         super().__init__()
         groups = 1 if shared else modules
-        self.first = _uniform(inputs, groups, inputs, modules // groups * hidden)
-        self.first_bias = _uniform(inputs, modules, hidden)
-        self.second = _uniform(hidden, modules * (hidden + 1), outputs)
-        self.score = _uniform(hidden, modules, hidden) if scored else None
-        self.score_bias = _uniform(hidden, modules) if scored else None
+        self.first = uniform_parameter(inputs, groups, inputs, modules // groups * hidden)
+        self.first_bias = uniform_parameter(inputs, modules, hidden)
+        self.second = uniform_parameter(hidden, modules * (hidden + 1), outputs)
+        self.score = uniform_parameter(hidden, modules, hidden) if scored else None
+        self.score_bias = uniform_parameter(hidden, modules) if scored else None
 
     def forward(self, x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """The mixture, (T, outputs), and the weights, (modules, T): those given, or those the modules chose."""
-        if x.shape[-1] == 1:  # two of it: products with a single column round by their own rule (see `affine`)
+        """The mixture, (T, outputs), and the weights, (modules, T): the argument, or those that the modules chose."""
+        if x.shape[-1] == 1:  # computed for two copies: products with a single column round differently (see `affine`)
             mixed, used = self(x.expand(-1, -1, 2), None if weights is None else weights.expand(-1, 2))
             return mixed[:1], None if used is None else used[:, :1]
-        parameters = self.first, self.first_bias, self.second, self.score, self.score_bias
+        scorer = (self.score, self.score_bias) if weights is None else (None, None)
+        parameters = self.first, self.first_bias, self.second, *scorer
         mixed, used, *_ = _Mixture.apply(x, weights, *parameters)  # type: ignore[no-untyped-call]
         return mixed, None if weights is None and self.score is None else used
-
-
-def _uniform(fan_in: int, *shape: int) -> nn.Parameter:
-    bound = 1 / math.sqrt(fan_in)
-    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
 class _Mixture(torch.autograd.Function):
     """The mixture with a backward pass of its own: half the passes over memory that autograd would make.
 
-    It can be gone back through once: what it kept is used as room on the way, and torch refuses a second time. Every
-    tensor may have a leading axis, the members of a stack. Besides mixture and weights, what the backward pass
-    needs comes out: the hidden units, and the left side of the dense product.
+    The backward pass can run only once, because it overwrites saved tensors; torch refuses a second time. Every tensor may
+    have a leading axis, the members of a stack. Besides mixture and weights, the outputs are what the backward pass needs:
+    the hidden units, and the left factor of the dense product.
     """
 
     @staticmethod
     def forward(
         x: Tensor,
-        given: Tensor | None,
+        weights: Tensor | None,
         first: Tensor,
         first_bias: Tensor,
         second: Tensor,
         score: Tensor | None,
         score_bias: Tensor | None,
     ) -> tuple[Tensor, ...]:
-        lead, (modules, units), tokens = x.shape[:-3], first_bias.shape[-2:], x.shape[-1]
-        right, bias = _flat(second), first_bias.reshape(-1, first.shape[-1], 1)
-        hidden = torch.baddbmm(bias, _flat(first).mT, _flat(x)).relu_().view(-1, modules, units, tokens)
+        lead, tokens = x.shape[:-3], x.shape[-1]
+        modules, units = first_bias.shape[-2:]
+        right = _flatten_lead(second)
+        bias = first_bias.reshape(-1, first.shape[-1], 1)
+        # All modules in one product with shared inputs (one group), else in one batched product over modules and members.
+        hidden = torch.baddbmm(bias, _flatten_lead(first).mT, _flatten_lead(x)).relu_().view(-1, modules, units, tokens)
         if score is not None and score_bias is not None:
             scores = score.reshape(-1, 1, units) @ hidden.view(-1, units, tokens)
             used = scores.view(-1, modules, tokens).add_(score_bias.reshape(-1, modules, 1)).softmax(1)
-        elif given is not None:
-            used = _flat(given).contiguous()
+        elif weights is not None:
+            # Contiguous: the weights come as rows of a table, transposed, and are reduced in the backward pass.
+            used = _flatten_lead(weights).contiguous()
         else:
+            # A single module: its bias is the last row of the right factor, and there is nothing to weight.
             mixed = torch.baddbmm(right[:, units:], hidden[:, 0].mT, right[:, :units])
             return mixed.view(*lead, tokens, -1), x.new_empty(*lead, 0), hidden, x.new_empty(0)
-        left = hidden.new_empty(len(hidden), modules * (units + 1), tokens)
-        torch.mul(hidden, used[:, :, None], out=left[:, : modules * units].unflatten(1, (modules, units)))
-        left[:, modules * units :] = used
-        mixed = left.mT @ right
-        return mixed.view(*lead, tokens, -1), used.view(*lead, modules, tokens), hidden, left
+        # The left factor of the dense product: weighted hidden units, then the weights themselves for the biases.
+        factors = hidden.new_empty(len(hidden), modules * (units + 1), tokens)
+        torch.mul(hidden, used[:, :, None], out=factors[:, : modules * units].unflatten(1, (modules, units)))
+        factors[:, modules * units :] = used
+        mixed = factors.mT @ right
+        return mixed.view(*lead, tokens, -1), used.view(*lead, modules, tokens), hidden, factors
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        x, given, first, _, second, score, _ = inputs
-        ctx.gated = given is not None or score is not None
+        x, weights, first, _, second, score, _ = inputs
+        ctx.gated = weights is not None or score is not None
         ctx.save_for_backward(x, first, second, score, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)
@@ -98,36 +175,41 @@ class _Mixture(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         if gradients[0] is None:
             return (None,) * 7
-        x, first, second, score, used, hidden, left = ctx.saved_tensors
+        x, first, second, score, used, hidden, factors = ctx.saved_tensors
         modules, units = hidden.shape[1:3]
-        d_mixed, right = _flat(gradients[0]), _flat(second)
+        d_mixed = _flatten_lead(gradients[0])
+        right = _flatten_lead(second)
         d_hidden = (right[:, : modules * units] @ d_mixed.mT).view(hidden.shape)
-        d_given = d_score = d_score_bias = None
+        d_weights = d_score = d_score_bias = None
         if ctx.gated:
-            d_second, weights = left @ d_mixed, _flat(used)
-            room = left[:, : modules * units].view(hidden.shape)  # done with, and cheaper than fresh memory
-            d_weights = (right[:, modules * units :] @ d_mixed.mT).add_(torch.mul(d_hidden, hidden, out=room).sum(2))
+            d_second = factors @ d_mixed
+            weights = _flatten_lead(used)
+            # This part of `factors` is not needed any more, and reusing it is cheaper than fresh memory.
+            room = factors[:, : modules * units].view(hidden.shape)
+            d_used = (right[:, modules * units :] @ d_mixed.mT).add_(torch.mul(d_hidden, hidden, out=room).sum(2))
             d_hidden.mul_(weights[:, :, None])
         else:
             d_second = torch.cat([hidden[:, 0] @ d_mixed, d_mixed.sum(1, keepdim=True)], 1)
         if score is not None:
-            d_scores = d_weights.mul_(weights)
+            # The backward pass of the softmax, p (d − Σ p d), in place.
+            d_scores = d_used.mul_(weights)
             d_scores.addcmul_(weights, d_scores.sum(1, keepdim=True), value=-1)
             d_score = (d_scores[:, :, None] @ hidden.mT).view(score.shape)
             d_score_bias = d_scores.sum(-1).view(score.shape[:-1])
             d_hidden.addcmul_(score.reshape(-1, modules, units, 1), d_scores[:, :, None])
         elif ctx.gated:
-            d_given = d_weights.view(used.shape)
+            d_weights = d_used.view(used.shape)
+        # The backward pass of ReLU, in place.
         torch.ops.aten.threshold_backward.grad_input(d_hidden, hidden, 0, grad_input=d_hidden)
         d_first_bias = d_hidden.sum(-1).view(*x.shape[:-3], modules, units)
         d_hidden = d_hidden.view(-1, first.shape[-1], hidden.shape[-1])
-        d_first = _flat(x) @ d_hidden.mT
-        # Where the inputs came as transposed rows, so does their gradient, lest it be copied.
-        rows = x.stride(-1) != 1
-        d_x = (d_hidden.mT @ _flat(first).mT).mT if rows else _flat(first) @ d_hidden
+        d_first = _flatten_lead(x) @ d_hidden.mT
+        # If the inputs are transposed rows, their gradient is computed in the same layout, so that it is not copied.
+        transposed = x.stride(-1) != 1
+        d_x = (d_hidden.mT @ _flatten_lead(first).mT).mT if transposed else _flatten_lead(first) @ d_hidden
         return (
             d_x.unflatten(0, x.shape[:-2]),
-            d_given,
+            d_weights,
             d_first.view(first.shape),
             d_first_bias,
             d_second.view(second.shape),
@@ -137,13 +219,10 @@ class _Mixture(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor | None) -> tuple[Any, Any]:
-        stacked = [
-            x if x is None else x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
-            for x, dim in zip(inputs, in_dims, strict=True)
-        ]
+        stacked = stack_inputs(info, in_dims, inputs)
         return _Mixture.apply(*stacked), (0, 0, None, None)  # type: ignore[no-untyped-call]
 
 
-def _flat(x: Tensor) -> Tensor:
+def _flatten_lead(x: Tensor) -> Tensor:
     """All leading axes as one, for a batched product."""
     return x.reshape(-1, *x.shape[-2:])

@@ -1,4 +1,4 @@
-"""Positional schemes: what is added to a stream's tokens, and what attention does with their places."""
+"""Positional schemes: codes added to the tokens of a stream, rotations of queries and keys, and relative scores."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import math
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from unseen.errors import UsageError
-from unseen.models.layers.constants import constant
+from unseen.models.context import NO_CONTEXT, Context
+from unseen.models.layers.constants import arange, constant
 from unseen.models.layers.linear import affine
-from unseen.models.layers.tape import NO_TAPE, Tape
-from unseen.spec import Grid, Stream
+from unseen.spec import GridShape, Stream
 
 Scheme = Literal["none", "sinusoidal", "learned", "rotary", "relative"]
 
 
-def waves(places: Tensor, width: int) -> Tensor:
-    """Sines on even and cosines on odd channels of falling frequency (base 10 000): (T,) → (T, width).
+def sinusoidal_code(places: Tensor, width: int) -> Tensor:
+    """Sines on even and cosines on odd channels, of falling frequency (base 10 000): (T,) → (T, width).
 
-    >>> waves(torch.arange(2), 4)[0]
+    >>> sinusoidal_code(torch.arange(2), 4)[0]
     tensor([0., 1., 0., 1.], dtype=torch.float64)
     """
     angles = places.double()[:, None] * _frequencies(width, places.device)
@@ -33,46 +34,53 @@ def _frequencies(width: int, device: torch.device) -> Tensor:
 
 @constant
 def sinusoids(length: int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """The sinusoidal code of places 0 … length − 1: (length, width)."""
-    return waves(torch.arange(length, device=device), width).to(dtype)
+    """The sinusoidal code of positions 0 … length − 1: (length, width)."""
+    return sinusoidal_code(torch.arange(length, device=device), width).to(dtype)
 
 
 @constant
-def grid_sinusoids(length: int, grid: Grid, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Row code on the first half of the channels, column code on the rest; zero past the grid."""
+def grid_sinusoids(length: int, grid: GridShape, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The code of the row on the first half of the channels, that of the column on the second; zero past the grid."""
     cells = torch.arange(length, device=device)
     half = width // 2
-    code = torch.cat([waves(cells // grid.columns, half), waves(cells % grid.columns, width - half)], 1)
-    return (code * (cells < grid.rows * grid.columns)[:, None]).to(dtype)
+    rows = sinusoidal_code(cells // grid.columns, half)
+    columns = sinusoidal_code(cells % grid.columns, width - half)
+    return (torch.cat([rows, columns], 1) * (cells < grid.rows * grid.columns)[:, None]).to(dtype)
 
 
 class AddedPositions(nn.Module):
-    """What a scheme adds to the tokens of one stream: (T, width), or None.
+    """The code that a scheme adds to the tokens of one stream: (T, width), or None.
 
-    A set has no positions. A grid has a row and a column code, also under `rotary` and `relative`, which see
-    places in one dimension only; whatever lies past its cells has none. `learned` positions are for so many `places` of
-    a sequence, by default as many as it has in the spec; those never met in training stay as they were drawn.
+    A set has no positions. A grid has a row and a column code, also under `rotary` and `relative`, which know positions
+    in one dimension only; tokens past its cells have none. `learned` positions have a table of `places` positions of a
+    sequence, by default as many as it has in the spec; entries that never occur in training keep their initial values.
     """
 
     def __init__(self, stream: Stream, width: int, scheme: Scheme, places: int | None = None) -> None:
         super().__init__()
         self.stream, self.width = stream, width
-        grid, between_tokens = isinstance(stream.order, Grid), scheme in ("rotary", "relative")
+        grid = isinstance(stream.order, GridShape)
         self.places = stream.length if grid or places is None else places
-        self.scheme = "none" if stream.order == "set" else "sinusoidal" if between_tokens and grid else scheme
+        if stream.order == "set":
+            self.scheme: Scheme = "none"
+        elif grid and scheme in ("rotary", "relative"):
+            self.scheme = "sinusoidal"
+        else:
+            self.scheme = scheme
         if self.scheme == "learned":
             if self.places < stream.length:
                 raise UsageError(
                     f"positions 'learned' for {self.places} places: stream '{stream.name}' has "
                     f"{stream.length}; choose more places"
                 )
-            sizes = (stream.order.rows, stream.order.columns) if isinstance(stream.order, Grid) else (self.places,)
+            sizes = (stream.order.rows, stream.order.columns) if isinstance(stream.order, GridShape) else (self.places,)
             self.tables = nn.ParameterList([nn.init.normal_(torch.empty(n, width), std=0.02) for n in sizes])
 
     def forward(self, length: int, like: Tensor) -> Tensor | None:
+        """The codes of the first `length` tokens, with the type and device of `like`."""
         order = self.stream.order
         if self.scheme == "sinusoidal":
-            if isinstance(order, Grid):
+            if isinstance(order, GridShape):
                 return grid_sinusoids(length, order, self.width, like.dtype, like.device)
             return sinusoids(length, self.width, like.dtype, like.device)
         if self.scheme != "learned":
@@ -82,55 +90,35 @@ class AddedPositions(nn.Module):
                 f"positions 'learned' know {self.places} places of stream '{self.stream.name}', {length} arrived; for "
                 "other lengths choose more places, or positions sinusoidal, rotary, relative or none"
             )
-        if not isinstance(order, Grid):
+        if not isinstance(order, GridShape):
             table: Tensor = self.tables[0][:length]
             return table
         cells: Tensor = (self.tables[0][:, None] + self.tables[1]).flatten(0, 1)
-        return nn.functional.pad(cells, (0, 0, 0, max(0, length - len(cells))))[:length]
-
-
-@constant
-def _turns(places: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Cosines and sines of the rotary angles: (2, T, width / 2)."""
-    angles = torch.tensor(places, device=device).double()[:, None] * _frequencies(width, device)
-    return torch.stack([angles.cos(), angles.sin()]).to(dtype)
+        return F.pad(cells, (0, 0, 0, max(0, length - len(cells))))[:length]
 
 
 def rotate(x: Tensor, places: tuple[int, ...]) -> Tensor:
-    """Rotary positions: turn each pair of channels (…, T, width) by an angle proportional to its place.
+    """Rotary positions: rotate each pair of channels of (…, T, width) by an angle proportional to its position.
 
-    The product of two turned vectors depends on the difference of their places alone.
+    The product of two rotated vectors depends only on the difference of their positions.
     """
-    cosine, sine = _turns(places, x.shape[-1], x.dtype, x.device)
+    cosine, sine = _rotary_angles(places, x.shape[-1], x.dtype, x.device)
     a, b = x.chunk(2, -1)
     return torch.cat([a * cosine - b * sine, a * sine + b * cosine], -1)
 
 
 @constant
-def _offsets(
-    queries: tuple[int, ...], keys: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device
-) -> Tensor:
-    """The sinusoidal code of every distinct offset, lowest first."""
-    return waves(torch.arange(*_offset_range(queries, keys), device=device), width).to(dtype)
+def _rotary_angles(places: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Cosines and sines of the rotary angles: (2, T, width / 2)."""
+    angles = torch.tensor(places, device=device).double()[:, None] * _frequencies(width, device)
+    return torch.stack([angles.cos(), angles.sin()]).to(dtype)
 
 
-@constant
-def _offset_index(queries: tuple[int, ...], keys: tuple[int, ...], device: torch.device) -> Tensor:
-    """Which of the offsets lies between each query and each key: (T, U)."""
-    offsets = torch.tensor(keys, device=device) - torch.tensor(queries, device=device)[:, None]
-    return offsets - _offset_range(queries, keys)[0]
+class RelativeScores(nn.Module):
+    """Relative scores in the Transformer-XL form: (q + u)·k + (q + v)·(W e_offset), offset = key − query position.
 
-
-def _offset_range(queries: tuple[int, ...], keys: tuple[int, ...]) -> tuple[int, int]:
-    low, high = min(keys) - max(queries), max(keys) - min(queries)
-    return low, max(high, low + 1) + 1  # at least two: a product with one column rounds by its own rule (see `affine`)
-
-
-class Relative(nn.Module):
-    """Relative scores in the Transformer-XL form: (q + u)·k + (q + v)·(W e_offset), offset = key − query place.
-
-    u and v, one per head, start at zero; W is Xavier uniform without bias; e is the sinusoidal code. Dropout acts on
-    the keys W e, alike for the whole batch.
+    u and v, one per head, start at zero; W is Xavier uniform without bias; e is the sinusoidal code. Dropout acts on the
+    keys W e, with one mask for the whole batch.
     """
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0) -> None:
@@ -146,16 +134,16 @@ class Relative(nn.Module):
         key: Tensor,
         query_places: tuple[int, ...],
         key_places: tuple[int, ...],
-        tape: Tape = NO_TAPE,
+        ctx: Context = NO_CONTEXT,
     ) -> Tensor:
         """Scores (B, heads, T, U) before scaling, from queries (B, heads, T, k) and keys (B, heads, U, k)."""
         batch, heads, length, size = query.shape
-        code = _offsets(query_places, key_places, self.width, query.dtype, query.device)
-        keys = tape.dropout(affine(code, self.weight), self.dropout)
+        code = _offset_codes(query_places, key_places, self.width, query.dtype, query.device)
+        keys = ctx.dropout(affine(code, self.weight), self.dropout)
         keys = keys.view(-1, heads, size).permute(1, 2, 0).contiguous()
-        # (q + v)·r as (q + u)·r + (v − u)·r: the second is a few numbers, where q + v is as many as there are queries.
+        # (q + v)·r is computed as (q + u)·r + (v − u)·r: the second term is small, whereas q + v is as large as the queries.
         query = query + self.content
-        # One product per head for the whole batch, whose offsets are the same.
+        # One product per head for the whole batch, because all examples have the same offsets.
         by_head = query.transpose(0, 1).reshape(heads, batch * length, size) @ keys
         by_head = by_head.add_((self.position - self.content) @ keys)
         by_offset = by_head.view(heads, batch, length, -1).transpose(0, 1)
@@ -163,3 +151,67 @@ class Relative(nn.Module):
         by_place = by_offset.gather(-1, index.expand(batch, heads, *index.shape))
         by_content: Tensor = query @ key.transpose(-1, -2)
         return by_content + by_place
+
+
+@constant
+def _offset_codes(
+    queries: tuple[int, ...], keys: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """The sinusoidal code of every distinct offset, lowest first."""
+    return sinusoidal_code(torch.arange(*_offset_range(queries, keys), device=device), width).to(dtype)
+
+
+@constant
+def _offset_index(queries: tuple[int, ...], keys: tuple[int, ...], device: torch.device) -> Tensor:
+    """The index of the offset between each query and each key: (T, U)."""
+    offsets = torch.tensor(keys, device=device) - torch.tensor(queries, device=device)[:, None]
+    return offsets - _offset_range(queries, keys)[0]
+
+
+def _offset_range(queries: tuple[int, ...], keys: tuple[int, ...]) -> tuple[int, int]:
+    low = min(keys) - max(queries)
+    high = max(keys) - min(queries)
+    # At least two offsets: a product with a single column rounds differently (see `affine`).
+    return low, max(high, low + 1) + 1
+
+
+class DistanceTable(nn.Module):
+    """q · r(i − j) for a query at position i and a key at position j, with one table r for all heads, initially normal.
+
+    `causal` (Huang et al., 2018): the table has a row for each distance from `length` − 1 down to 0, which is the last;
+    it has none for later keys, which attention has to mask. Otherwise rows for negative distances follow.
+    """
+
+    def __init__(self, length: int, size: int, *, causal: bool) -> None:
+        super().__init__()
+        self.length, self.causal = length, causal
+        self.weight = nn.Parameter(torch.empty(length if causal else 2 * length - 1, size).normal_())
+
+    def forward(self, query: Tensor) -> Tensor:
+        """From every position to every position: (B, heads, T, size) → (B, heads, T, T)."""
+        length = query.shape[-2]
+        products = self._products(query, length, length if self.causal else 2 * length - 1)
+        # Row i of the products starts with distance T − 1 and should start with distance i, T − 1 − i columns later. With
+        # one more column in front, and the memory read as rows that are one shorter, each row starts one column later
+        # than the row before, which is the shift that is needed.
+        memory = F.pad(products, (1, 0)).flatten(-2)
+        return memory[..., length:].view(*products.shape)[..., :length]
+
+    def to_end(self, query: Tensor, length: int, end: Tensor | None) -> Tensor:
+        """From position `end` (B,), by default the last, to all positions: (B, heads, Q, size) → (B, heads, Q, T)."""
+        products = self._products(query, length, length)
+        if end is None:
+            return products
+        index = (arange(length, end.device) + (length - 1 - end)[:, None]).clamp_max(length - 1)
+        return products.gather(-1, index[:, None, None].expand(products.shape))
+
+    def _products(self, query: Tensor, length: int, count: int) -> Tensor:
+        """Queries times the first `count` rows that start with distance `length` − 1: (B, heads, Q, count)."""
+        if length > self.length:
+            raise UsageError(
+                f"relative positions know distances up to {self.length - 1}, {length} tokens arrived; for "
+                "longer questions choose absolute positions"
+            )
+        rows = self.weight[self.length - length :][:count]
+        # As one matrix: whether torch folds a product of four axes into one depends on the number of members.
+        return affine(query.flatten(0, 2), rows.mT).view(*query.shape[:3], -1)

@@ -1,7 +1,7 @@
-"""What figures of the gcog family show, run by run: the last weights' numbers of all runs, learned or not.
+"""The runs behind the figures of the gCOG paper: the last weights of all runs, whether or not they have learned.
 
-The same conditions, models and bound as the claims of the family (`studies/claims/gcog_measures.py`), which leave out
-what is drawn hollow here.
+Splits, models and the bound for learning are those of the claims of the family (`unseen.claims.papers.gcog_measures`),
+which leave out the runs that are drawn as diamonds here.
 """
 
 from __future__ import annotations
@@ -12,115 +12,124 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from unseen.report.figures.rows import LEARNING, UNLEARNED
-from unseen.report.layout import batch_of
-from unseen.report.panels import ENDED
-from unseen.report.references import CHANCE, drawn, measured, unseen_notes
-from unseen.report.source import Source
+from unseen.claims.papers import gcog_measures as measures
+from unseen.claims.papers.gcog_measures import IID, INSIDE, LEARNED, OOD, OUTSIDE, TRAINING
+from unseen.report.baselines import CHANCE, mean_baselines, select_baselines, unseen_notes
+from unseen.report.charts import ENDED, NOT_CONVERGED, NOT_LEARNED
+from unseen.report.data import Source, option_column
 from unseen.report.theme import title_of
 from unseen.studies.catalog.gcog import BERT, MODELS
-from unseen.studies.claims import gcog_measures as measures
-from unseen.studies.claims.gcog_measures import IID, INSIDE, LEARNED, OOD, OUTSIDE, TRAINING
+from unseen.tasks.gcog.audit import compute_operator_chance
+from unseen.tasks.gcog.schema import STANDARD
 
 BOUND = f" (less than {100 * LEARNED:.0f} % of the training data right)"
-PARTS = {TRAINING: "training", IID: "IID", OOD: "OOD"}
 
 
-def order(models: Sequence[str]) -> list[str]:
-    """Models in the order of the paper, others after them."""
-    known = [model for model in (*MODELS, BERT) if model in set(models)]
-    return [*known, *(model for model in dict.fromkeys(models) if model not in known)]
+def sort_models(models: Iterable[str]) -> list[str]:
+    """Distinct models in the order of the paper, others after them."""
+    paper = (*MODELS, BERT)
+    present = dict.fromkeys(models)
+    return [*(model for model in paper if model in present), *(model for model in present if model not in paper)]
 
 
-def last(source: Source, runs: pd.DataFrame, metric: str = "accuracy", factor: str = "") -> pd.DataFrame:
-    """A metric of the last weights of some runs, overall or by the levels of a factor, beside what the runs are; with
-    `series`, what people call the model, and `state`, what became of the run."""
+def last_scores(source: Source, runs: pd.DataFrame, metric: str = "accuracy", factor: str = "") -> pd.DataFrame:
+    """A metric of the last weights, overall or by the levels of a factor, joined to the runs.
+
+    Adds `series`, the title of the model, and `state`, the state of the run.
+    """
+    if runs.empty:
+        return runs
     records = source.records
     rows = records[(records["selection"] == "last") & (records["factor"] == factor) & (records["metric"] == metric)]
-    told = runs.assign(series=runs["model"].map(title_of), state=states(source, runs))
-    kept = ["cell", "condition", "level", "value"]
-    return told.drop(columns=[name for name in kept[1:] if name in told]).merge(rows[kept], on="cell")
+    described = runs.assign(series=runs["model"].map(title_of), state=run_states(source, runs))
+    described = described.drop(columns=[name for name in ("split", "level", "value") if name in described])
+    return described.merge(rows[["trial", "split", "level", "value"]], on="trial")
 
 
-def states(source: Source, runs: pd.DataFrame) -> pd.Series:
-    """What became of runs. One whose training accuracy was not measured is not known to have learned."""
+def run_states(source: Source, runs: pd.DataFrame) -> pd.Series:
+    """The states of runs. A run whose training accuracy was not measured counts as not learned."""
     records = source.records
     training = records[
         (records["selection"] == "last")
         & (records["factor"] == "")
         & (records["metric"] == "accuracy")
-        & (records["condition"] == "train")
-    ].set_index("cell")["value"]
-    learned = runs["cell"].map(training).astype(float) >= LEARNED
-    return pd.Series(np.select([~learned, runs["still_learning"] == 1], [UNLEARNED, LEARNING], ENDED), runs.index)
+        & (records["split"] == "train")
+    ].set_index("trial")["value"]
+    learned = runs["trial"].map(training).astype(float) >= LEARNED
+    states = np.select([~learned, runs["not_converged"] == 1], [NOT_LEARNED, NOT_CONVERGED], ENDED)
+    return pd.Series(states, runs.index)
 
 
-def in_parts(rows: pd.DataFrame, task: str) -> dict[str, pd.DataFrame]:
-    """The rows by what the claims call them, `TRAINING`, `IID` and `OOD`: of several conditions their mean, run by run
-    (and level by level)."""
+def by_distribution(rows: pd.DataFrame, task: str) -> dict[str, pd.DataFrame]:
+    """The rows under the names that the claims use, `TRAINING`, `IID` and `OOD`: means over splits, run by run."""
     patterns = {TRAINING: "train", IID: INSIDE[task], OOD: OUTSIDE[task]}
-    return {part: mean_of(rows[rows["condition"].str.fullmatch(pattern)]) for part, pattern in patterns.items()}
+    return {name: mean_over_splits(rows[rows["split"].str.fullmatch(split)]) for name, split in patterns.items()}
 
 
-def mean_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row per run (and level): the mean over its conditions."""
-    by = ["cell", "level"]
-    ordered = rows.sort_values(["cell", "condition"], kind="stable")  # means round alike in any order of the records
+def mean_over_splits(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per run (and level): the mean over its splits."""
+    by = ["trial", "level"]
+    ordered = rows.sort_values(["trial", "split"], kind="stable")  # so that means do not depend on the order of records
     return ordered.assign(value=ordered.groupby(by)["value"].transform("mean")).drop_duplicates(by).sort_index()
 
 
-def numbered(rows: pd.DataFrame, pattern: str) -> pd.DataFrame:
-    """The rows on conditions that end in one number (`iid/distractors=5`), with that `number`."""
-    number = rows["condition"].str.extract(pattern)[0]
+def select_numbered(rows: pd.DataFrame, pattern: str) -> pd.DataFrame:
+    """The rows on splits that end in a number (`iid/distractors=5`), with that `number`."""
+    number = rows["split"].str.extract(pattern)[0]
     return rows[number.notna()].assign(number=number.dropna().astype(float))
 
 
-def curve_points(source: Source, runs: pd.DataFrame, condition: str, metric: str) -> pd.DataFrame:
-    """Points of learning curves with the `samples` that were seen: steps times the batch of the recipe."""
+def curve_points(source: Source, runs: pd.DataFrame, split: str, metric: str) -> pd.DataFrame:
+    """Points of learning curves with the number of `samples` seen: steps times the batch size of the recipe."""
     curves = source.curves()
-    points = curves[(curves["condition"] == condition) & (curves["metric"] == metric)]
-    told = pd.DataFrame(
+    points = curves[(curves["split"] == split) & (curves["metric"] == metric) & curves["value"].notna()]
+    described = pd.DataFrame(
         {
-            "cell": runs["cell"],
+            "trial": runs["trial"],
             "series": runs["model"].map(title_of),
             "seed": runs["seed"],
-            "batch": runs["recipe_options"].map(batch_of),
+            "batch": option_column(runs, "recipe.batch"),
         }
     )
-    found = told.merge(points[["cell", "step", "value"]], on="cell")
-    return found.assign(samples=found["step"] * found["batch"])
+    points = described.merge(points[["trial", "step", "value"]], on="trial")
+    return points.assign(samples=points["step"] * points["batch"])
 
 
-def shortcut_lines(source: Source, runs: pd.DataFrame, conditions: Sequence[str]) -> dict[str, float]:
-    """What can be had without the task, on average over some conditions: chance as the paper counts it, the best
-    shortcut where that is clearly more, and the oracle."""
-    values = measured(source, runs["cell"].head(1), conditions)
-    return (
-        drawn(values | {CHANCE: measures.chance_of(measures.read_options(runs["task_options"].iloc[0]))})
-        if values
-        else {}
-    )
+def references(source: Source, runs: pd.DataFrame, splits: Sequence[str]) -> dict[str, float]:
+    """Chance as the paper counts it, the best shortcut if it is clearly above, and the oracle, averaged over splits.
+
+    Chance is the accuracy of guessing the answer of a known operator, one of eight that are equally frequent.
+    """
+    trials = runs["trial"].head(1)
+    values = mean_baselines(source, trials, splits)
+    if not values:
+        return {}
+    schema = source.task(trials.iloc[0]).domain  # type: ignore[union-attr]
+    chance = compute_operator_chance(schema, dict.fromkeys(STANDARD, 1 / len(STANDARD)))
+    return select_baselines(values | {CHANCE: chance})
 
 
-def unseen(source: Source, runs: pd.DataFrame, conditions: Iterable[str]) -> list[str]:
-    """What is unseen in the conditions of some runs; numbers of distractors, none of which is, in one sentence."""
-    wanted = list(conditions)
-    crowded = [name for name in wanted if re.fullmatch(OUTSIDE[measures.DISTRACTOR], name)]
-    found = unseen_notes(
-        source.where(source.runs["cell"].isin(runs["cell"])), [name for name in wanted if name not in crowded]
-    )
-    numbers = ", ".join(map(str, sorted(int(name.rpartition("=")[2]) for name in crowded)))
-    return [
-        *found,
-        *([f"ood/distractors={numbers}: nothing is unseen, only the number of distractors shifts"] if crowded else []),
-    ]
+def describe_unseen(source: Source, runs: pd.DataFrame, splits: Iterable[str]) -> list[str]:
+    """What is unseen in the splits of some runs; splits by number of distractors share one sentence."""
+    others = []
+    distractors = []
+    for name in splits:
+        if re.fullmatch(OUTSIDE[measures.DISTRACTOR], name):
+            distractors.append(int(name.rpartition("=")[2]))
+        else:
+            others.append(name)
+    notes = unseen_notes(source.where(source.runs["trial"].isin(runs["trial"])), others)
+    if distractors:
+        numbers = ", ".join(map(str, sorted(distractors)))
+        notes.append(f"ood/distractors={numbers}: nothing is unseen, only the number of distractors shifts")
+    return notes
 
 
-def conditions_of(rows: pd.DataFrame, pattern: str) -> list[str]:
-    """The conditions with a record that a pattern names."""
-    return [name for name in dict.fromkeys(rows["condition"]) if re.fullmatch(pattern, name)]
+def matching_splits(rows: pd.DataFrame, pattern: str) -> list[str]:
+    """The splits with a record whose names match a pattern."""
+    return [name for name in dict.fromkeys(rows["split"]) if re.fullmatch(pattern, name)]
 
 
-def papers_world(runs: pd.DataFrame) -> bool:
-    """Whether all these runs are about a grid of as many cells as the paper's, for which its numbers are printed."""
+def has_paper_grid(runs: pd.DataFrame) -> bool:
+    """Whether all runs have a grid of as many cells as the paper's, for which its numbers are printed."""
     return bool(len(runs)) and bool((runs["cells"] == measures.CELLS).all())

@@ -8,198 +8,214 @@ from typing import Any
 
 import pandas as pd
 
-from unseen.report import theme
-from unseen.report.figure import Drawing
+from unseen.claims.claim import Claim
+from unseen.claims.papers import gcog as claims
+from unseen.claims.papers import gcog_measures as measures
+from unseen.claims.papers.gcog_measures import DISTRACTOR, IID, INSIDE, OOD, OPERATORS, OUTSIDE, PRODUCTIVE, TRAINING
+from unseen.claims.papers.gcog_measures import TREES as TREE_TASK
+from unseen.report.charts import add_heading, stack_charts
+from unseen.report.data import Source
+from unseen.report.dot_plot import ACCURACY, AT_LEAST, PRINTED, DotPanel, ValueAxis, dot_panels, panel_table
+from unseen.report.figure import Drawing, run_notes
 from unseen.report.figures import gcog_runs as data
-from unseen.report.figures.lines import Course, course_panel, course_table, curve_panel, mean_curves
-from unseen.report.figures.notes import run_notes
-from unseen.report.figures.rows import AT_LEAST, PRINTED, Measure, Panel, headed, row_panels, table
-from unseen.report.panels import stacked
-from unseen.report.source import Source
-from unseen.studies.claims import gcog as claims
-from unseen.studies.claims import gcog_measures as measures
-from unseen.studies.claims.claim import Claim
-from unseen.studies.claims.gcog_measures import DISTRACTOR, IID, INSIDE, OOD, OPERATORS, OUTSIDE, PRODUCTIVE, TRAINING
-from unseen.studies.claims.gcog_measures import TREES as TREE_TASK
+from unseen.report.line_plot import NumberPanel, curve_chart, mean_curves, number_chart, number_table
+from unseen.report.theme import load_altair, title_of
 
 MIXED = "ood/mixed-leaves"
+MARKS = f"'{PRINTED}' a printed accuracy, '{AT_LEAST}' a printed lower bound."
+HOLD_OUT = "hold_out"
+"""The column of the claims' tables with the hold-out of operators and objects."""
 _DISTRACTORS = r"^(?:iid|ood)/distractors=(\d+)$"
 _DEPTH = r"^(?:iid|ood)/depth=(\d+)$"
-MARKS = f"'{PRINTED}' a printed accuracy, '{AT_LEAST}' a printed lower bound."
 
 
 @dataclass(frozen=True)
-class Split:
-    """A task of the paper: which runs (`where`, by columns of the claims' tables), and the claims whose printed numbers
-    are drawn in where the world is the paper's."""
+class SplitBlock:
+    """The runs of a task of the paper that are drawn together.
+
+    `where` selects runs by columns of the claims' tables; `printed` are the claims whose printed numbers are drawn if
+    the grid is the paper's.
+    """
 
     task: str
     heading: str = ""
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
     printed: Sequence[Claim] = ()
 
-    def runs(self, source: Source) -> pd.DataFrame:
-        """The runs of the paper's models that are meant."""
-        found = measures.columns(self.task, source.runs)
-        for column, values in self.where.items():
-            found = found[found[column].isin(values)]
-        return found
+    def select_runs(self, source: Source) -> pd.DataFrame:
+        """The runs of the paper's models that belong to the block."""
+        runs = measures.columns(self.task, source.runs)
+        for column, levels in self.where.items():
+            runs = runs[runs[column].isin(levels)]
+        return runs
 
 
 _ABSOLUTE = {"positions": ("absolute",)}
 _RELATIVE = {"positions": ("relative",)}
-_BOTH = {"trained_on": ("1 and 3",)}
-_SINGLE = (claims.OPERATORS_LEARNED, claims.OPERATORS_NEW)
-_TREES = (claims.TREES_LEARNED, claims.TREES_VALUES)
-FIGURE3 = (Split(DISTRACTOR, printed=(claims.DISTRACTORS_LEARNED,)),)
+_DEPTHS_1_AND_3 = {"trained_on": ("1 and 3",)}
+FIGURE3 = (SplitBlock(DISTRACTOR, printed=(claims.DISTRACTORS_LEARNED,)),)
 FIGURE4 = (
-    Split(OPERATORS, "single operators", {"split": ("clean",)}, _SINGLE),
-    Split(OPERATORS, "single operators, the published split", {"split": ("released",)}, (claims.LEAK,)),
-    Split(
+    SplitBlock(OPERATORS, "single operators", {HOLD_OUT: ("clean",)}, (claims.OPERATORS_LEARNED, claims.OPERATORS_NEW)),
+    SplitBlock(OPERATORS, "single operators, the published split", {HOLD_OUT: ("released",)}, (claims.LEAK,)),
+    SplitBlock(
         OPERATORS,
         "single operators, the published split without its leak",
-        {"split": ("released-minus-leak",)},
+        {HOLD_OUT: ("released-minus-leak",)},
         (claims.LEAK,),
     ),
-    Split(TREE_TASK, "trees", _ABSOLUTE, _TREES),
+    SplitBlock(TREE_TASK, "trees", _ABSOLUTE, (claims.TREES_LEARNED, claims.TREES_VALUES)),
 )
-FIGURE5 = (Split(PRODUCTIVE, where={**_ABSOLUTE, **_BOTH}),)
-FIGURE9 = (Split(TREE_TASK, "trees, relative positions", _RELATIVE),)
-FIGURE10 = (Split(PRODUCTIVE, where={**_RELATIVE, **_BOTH}),)
-FIGURE11 = (Split(PRODUCTIVE, where={"trained_on": ("1",)}),)
+FIGURE5 = (SplitBlock(PRODUCTIVE, where={**_ABSOLUTE, **_DEPTHS_1_AND_3}),)
+FIGURE9 = (SplitBlock(TREE_TASK, "trees, relative positions", _RELATIVE),)
+FIGURE10 = (SplitBlock(PRODUCTIVE, where={**_RELATIVE, **_DEPTHS_1_AND_3}),)
+FIGURE11 = (SplitBlock(PRODUCTIVE, where={"trained_on": ("1",)}),)
 
 
-def draw_splits(splits: Sequence[Split], source: Source) -> Drawing | None:
-    """The splits that have a record, one below the other."""
-    runs = [split.runs(source) for split in splits]
-    found = [one for split, own in zip(splits, runs, strict=True) if (one := _draw(split, source, own)) is not None]
-    if not found:
+def draw_splits(blocks: Sequence[SplitBlock], source: Source) -> Drawing | None:
+    """The blocks that have a record, one below the other."""
+    all_runs = []
+    all_rows = []
+    drawings = []
+    for block in blocks:
+        runs = block.select_runs(source)
+        rows = data.last_scores(source, runs)
+        all_runs.append(runs)
+        if len(rows):
+            all_rows.append(rows)
+            drawings.append(_draw_block(block, source, runs, rows))
+    if not drawings:
         return None
-    drawings, shown = [drawing for drawing, _ in found], pd.concat([rows for _, rows in found])
-    notes = [
-        *run_notes(pd.concat(runs), shown, data.BOUND),
-        *dict.fromkeys(note for drawing in drawings for note in drawing.notes),
-    ]
-    whole = pd.concat([drawing.data for drawing in drawings], ignore_index=True)
-    return Drawing(stacked([drawing.chart for drawing in drawings]), whole, tuple(notes))
+    notes = run_notes(pd.concat(all_runs), pd.concat(all_rows), data.BOUND)
+    for drawing in drawings:
+        notes += drawing.notes
+    table = pd.concat([drawing.data for drawing in drawings], ignore_index=True)
+    return Drawing(stack_charts([drawing.chart for drawing in drawings]), table, tuple(dict.fromkeys(notes)))
 
 
-def _draw(split: Split, source: Source, runs: pd.DataFrame) -> tuple[Drawing, pd.DataFrame] | None:
-    """One split, without the notes on its runs, and what is shown of these."""
-    rows = data.last(source, runs)
-    if rows.empty:
-        return None
-    models = data.order(rows["series"].tolist())
-    panels = _panels(split, source, runs, rows)
-    charts, tables = _curves(source, runs, models)
-    course = _course(split, source, runs, rows)
-    if course is not None:
-        charts.append(course_panel(course, models, "distractors", width=250))
-        tables.append(course_table(course, "model", "distractors"))
-    alt = theme.load_altair()
-    below = row_panels(panels, models, models, columns=len(panels), width=min(200, 800 // len(panels) - 50))
-    parts = [alt.hconcat(*charts, spacing=24).resolve_scale(color="shared")] if charts else []
-    chart = alt.vconcat(*parts, below, spacing=18)
-    told = [MARKS] if any(one.marks is not None for one in panels) else []
-    unseen = data.unseen(source, runs, data.conditions_of(rows, f"{OUTSIDE[split.task]}|{MIXED}"))
-    whole = pd.concat([table(panels), *tables], ignore_index=True).assign(task=split.task)
-    if split.heading:
-        chart = headed(chart, split.heading)
-        whole, unseen = whole.assign(setting=split.heading), [f"{split.heading}, {note}" for note in unseen]
-    return Drawing(chart, whole, (*told, *unseen)), rows
+def _draw_block(block: SplitBlock, source: Source, runs: pd.DataFrame, rows: pd.DataFrame) -> Drawing:
+    """One block, without the notes on its runs: curves above, accuracies below."""
+    alt = load_altair()
+    models = data.sort_models(rows["series"])
+    panels = _accuracy_panels(block, source, runs, rows)
+    charts, tables = _draw_curves(source, runs, models)
+    if block.task == DISTRACTOR:
+        panel = _distractor_panel(source, runs, rows)
+        if panel is not None:
+            charts.append(number_chart(panel, models, "distractors", width=250))
+            tables.append(number_table(panel, "model", "distractors"))
+    lines = [alt.hconcat(*charts, spacing=24).resolve_scale(color="shared")] if charts else []
+    width = min(200, 800 // len(panels) - 50)
+    lines.append(dot_panels(panels, models, models, columns=len(panels), width=width))
+    chart = alt.vconcat(*lines, spacing=18)
+    notes = [MARKS] if any(panel.marks is not None for panel in panels) else []
+    outside = data.matching_splits(rows, f"{OUTSIDE[block.task]}|{MIXED}")
+    unseen = data.describe_unseen(source, runs, outside)
+    table = pd.concat([panel_table(panels), *tables], ignore_index=True).assign(task=block.task)
+    if block.heading:
+        chart = add_heading(chart, block.heading)
+        table = table.assign(setting=block.heading)
+        unseen = [f"{block.heading}, {note}" for note in unseen]
+    return Drawing(chart, table, (*notes, *unseen))
 
 
-def _panels(split: Split, source: Source, runs: pd.DataFrame, rows: pd.DataFrame) -> list[Panel]:
-    """Training accuracy beside accuracy on what is fresh and on what is new; by depth, where depths are what is new."""
-    chosen: dict[str, tuple[str, pd.DataFrame]] = {}
-    parts = data.in_parts(rows, split.task)
-    chosen[TRAINING] = ("train", parts[TRAINING])
-    if split.task == PRODUCTIVE:
-        by_depth = data.numbered(rows, _DEPTH)
-        if not by_depth["condition"].str.startswith("iid").any():  # one depth was trained, and that is `iid`
-            trained = runs["trained_on"].iloc[0]
-            chosen[f"depth {trained} (IID)"] = ("iid", rows[rows["condition"] == "iid"])
-        for depth, found in sorted(by_depth.groupby("number")):
-            name = found["condition"].iloc[0]
-            chosen[f"depth {depth:g} ({'IID' if name.startswith('iid') else 'OOD'})"] = (name, found)
+def _accuracy_panels(block: SplitBlock, source: Source, runs: pd.DataFrame, rows: pd.DataFrame) -> list[DotPanel]:
+    """Training accuracy beside IID and OOD accuracy, or beside accuracy by depth where the depth is new."""
+    distributions = data.by_distribution(rows, block.task)
+    # Title → pattern of the splits, and the rows of the panel.
+    selected: dict[str, tuple[str, pd.DataFrame]] = {TRAINING: ("train", distributions[TRAINING])}
+    if block.task == PRODUCTIVE:
+        by_depth = data.select_numbered(rows, _DEPTH)
+        if not by_depth["split"].str.startswith("iid").any():  # a single depth was trained, so its split is `iid`
+            title = f"depth {runs['trained_on'].iloc[0]} (IID)"
+            selected[title] = ("iid", rows[rows["split"] == "iid"])
+        for depth, group in sorted(by_depth.groupby("number")):
+            split = group["split"].iloc[0]
+            selected[f"depth {depth:g} ({'IID' if split.startswith('iid') else 'OOD'})"] = (split, group)
     else:
-        chosen |= {IID: (INSIDE[split.task], parts[IID]), OOD: (OUTSIDE[split.task], parts[OOD])}
-        mixed = rows[rows["condition"] == MIXED]
-        chosen |= {"OOD, mixed leaves": (MIXED, mixed)} if len(mixed) else {}
-    printed = printed_numbers(split) if data.papers_world(runs) else pd.DataFrame(columns=["metric"])
-    found_panels = []
-    for name, (pattern, values) in chosen.items():
+        selected[IID] = (INSIDE[block.task], distributions[IID])
+        selected[OOD] = (OUTSIDE[block.task], distributions[OOD])
+        selected["OOD, mixed leaves"] = (MIXED, rows[rows["split"] == MIXED])
+    printed = printed_marks(block) if data.has_paper_grid(runs) else pd.DataFrame(columns=["metric", "row"])
+    panels = []
+    for title, (pattern, values) in selected.items():
         if values.empty:
             continue
-        lines = data.shortcut_lines(source, runs, data.conditions_of(rows, pattern))
-        own = printed[(printed["metric"] == name) & printed.get("row", printed["metric"]).isin(values["series"])]
-        found_panels.append(
-            Panel(
-                name,
+        marks = printed[(printed["metric"] == title) & printed["row"].isin(values["series"])].drop(columns="metric")
+        panels.append(
+            DotPanel(
+                title,
                 values.assign(row=values["series"]),
-                lines,
-                own.drop(columns="metric") if len(own) else None,
-                every=name == TRAINING,
+                data.references(source, runs, data.matching_splits(rows, pattern)),
+                marks if len(marks) else None,
+                count_all=title == TRAINING,
             )
         )
-    return found_panels
+    return panels
 
 
-def printed_numbers(split: Split) -> pd.DataFrame:
-    """The numbers that the paper prints for a split, from the claims: of each `metric` marks for a panel. Of several
-    bounds for one model the highest."""
-    found: dict[tuple[str, str], tuple[float, str]] = {}
-    for claim in split.printed:
-        for part in claim.parts:
-            one = part.quantity.group
-            if not part.printed or part.quantity.other is not None or _elsewhere(split, one.columns):
+def printed_marks(block: SplitBlock) -> pd.DataFrame:
+    """The numbers that the paper prints for a block, from its claims: marks by `metric`, the title of the panel.
+
+    Of several bounds for one model, the highest is drawn.
+    """
+    numbers: dict[tuple[str, str], tuple[float, str]] = {}
+    for claim in block.printed:
+        for criterion in claim.criteria:
+            group = criterion.quantity.group
+            if not criterion.printed or criterion.quantity.other is not None or _excludes(block, group.columns):
                 continue
-            bound = part.high == float("inf")
-            value, mark = (part.low, AT_LEAST) if bound else (round((part.low + part.high) / 2, 6), PRINTED)
-            for model in one.columns["model"]:
-                key = (one.metric, str(model))
-                found[key] = max(found.get(key, (value, mark)), (value, mark))
-    words = {PRINTED: "printed value", AT_LEAST: "printed: more than"}
-    return pd.DataFrame(
-        [
-            [metric, theme.title_of(model), value, mark, "printed", words[mark]]
-            for (metric, model), (value, mark) in found.items()
-        ],
-        columns=["metric", "row", "value", "mark", "what", "say"],
-    )
+            if criterion.high == float("inf"):
+                number = (criterion.low, AT_LEAST)
+            else:
+                number = (round((criterion.low + criterion.high) / 2, 6), PRINTED)
+            for model in group.columns["model"]:
+                key = (group.metric, str(model))
+                # Tuples compare by value first.
+                numbers[key] = max(numbers.get(key, number), number)
+    descriptions = {PRINTED: "printed value", AT_LEAST: "printed: more than"}
+    rows = []
+    for (metric, model), (value, mark) in numbers.items():
+        rows.append([metric, title_of(model), value, mark, "printed", descriptions[mark]])
+    return pd.DataFrame(rows, columns=["metric", "row", "value", "mark", "what", "say"])
 
 
-def _elsewhere(split: Split, columns: Mapping[str, Sequence[Any]]) -> bool:
-    return any(column in columns and not set(values) & set(columns[column]) for column, values in split.where.items())
+def _excludes(block: SplitBlock, columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a criterion with these columns is about other runs than those of the block."""
+    shared = [column for column in block.where if column in columns]
+    return any(set(block.where[column]).isdisjoint(columns[column]) for column in shared)
 
 
-def _curves(source: Source, runs: pd.DataFrame, models: Sequence[str]) -> tuple[list[Any], list[pd.DataFrame]]:
-    charts, tables = [], []
-    for title, condition, metric, measure in (
-        ("training loss", "train", "loss", Measure("loss")),
-        ("fresh examples while training", "iid", "accuracy", Measure()),
+def _draw_curves(source: Source, runs: pd.DataFrame, models: Sequence[str]) -> tuple[list[Any], list[pd.DataFrame]]:
+    """Learning curves of training loss and of accuracy on fresh examples, with their data."""
+    charts = []
+    tables = []
+    for title, split, metric in (
+        ("training loss", "train", "loss"),
+        ("fresh examples while training", "iid", "accuracy"),
     ):
-        points = data.curve_points(source, runs, condition, metric)
-        points = points[points["value"] > 0] if metric == "loss" else points
-        points = points[points["value"].notna()]
+        points = data.curve_points(source, runs, split, metric)
+        if metric == "loss":
+            points = points[points["value"] > 0]  # the axis is logarithmic
         if points.empty:
             continue
-        lines = {} if metric == "loss" else data.shortcut_lines(source, runs, [condition])
-        charts.append(curve_panel(title, points, models, measure, log=metric == "loss", lines=lines, width=230))
+        if metric == "loss":
+            charts.append(curve_chart(title, points, models, ValueAxis("loss"), log=True, width=230))
+        else:
+            references = data.references(source, runs, [split])
+            charts.append(curve_chart(title, points, models, ACCURACY, references=references, width=230))
         averages = mean_curves(points).rename(columns={"mean": "value"}).assign(what="mean")
-        both = pd.concat([points[["series", "seed", "samples", "value"]].assign(what="run"), averages])
-        tables.append(both.rename(columns={"series": "model"}).assign(panel=title))
+        table = pd.concat([points[["series", "seed", "samples", "value"]].assign(what="run"), averages])
+        tables.append(table.rename(columns={"series": "model"}).assign(panel=title))
     return charts, tables
 
 
-def _course(split: Split, source: Source, runs: pd.DataFrame, rows: pd.DataFrame) -> Course | None:
+def _distractor_panel(source: Source, runs: pd.DataFrame, rows: pd.DataFrame) -> NumberPanel | None:
     """Accuracy against the number of distractors."""
-    if split.task != DISTRACTOR:
+    by_number = data.select_numbered(rows, _DISTRACTORS)
+    new = by_number["split"].str.startswith("ood")
+    if not new.any():
         return None
-    found = data.numbered(rows, _DISTRACTORS)
-    new = found["condition"].str.startswith("ood")
-    if found.empty or not new.any():
-        return None
-    inside = found["number"][~new].max() if (~new).any() else found["number"][new].min()
-    lines = data.shortcut_lines(source, runs, data.conditions_of(rows, OUTSIDE[DISTRACTOR]))
-    return Course("by number of distractors", found, lines, (inside + found["number"][new].min()) / 2)
+    first_new = by_number["number"][new].min()
+    last_trained = first_new if new.all() else by_number["number"][~new].max()
+    references = data.references(source, runs, data.matching_splits(rows, OUTSIDE[DISTRACTOR]))
+    return NumberPanel("by number of distractors", by_number, references, (last_trained + first_new) / 2)

@@ -1,7 +1,7 @@
-"""Figures of the modularity paper (Mittal, Bengio & Lajoie 2022): 2 to 91, one row of a table each.
+"""The list of figures of the modularity paper (Mittal, Bengio & Lajoie 2022): 2 to 91.
 
-Figure 1 and table 1 are drawings without numbers. All are of the last weights; 95 % intervals count the choice of tasks
-as chance.
+Figure 1 and table 1 are illustrations without numbers. All figures show the last weights; the 95 % intervals count the
+choice of tasks as chance.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from unseen.metrics.votes import CONDITIONS
+from unseen.analysis.votes import SPLITS
+from unseen.report.data import Source
 from unseen.report.figure import Drawing, Figure
-from unseen.report.figures.rules_curves import curves
-from unseen.report.figures.rules_example import example
-from unseen.report.figures.rules_metrics import SIZES, by_rules, by_size, overall
-from unseen.report.figures.rules_performance import NAMES, capacity, overview
-from unseen.report.figures.rules_runs import METRICS
-from unseen.report.figures.rules_votes import votes
-from unseen.report.source import Source
-
-Draw = Callable[[Source], Drawing | None]
+from unseen.report.figures.rules_performance import NAMES, draw_capacity, draw_curves, draw_overview
+from unseen.report.figures.rules_specialization import (
+    METRICS,
+    SIZES,
+    draw_by_rules,
+    draw_by_size,
+    draw_example,
+    draw_overall,
+)
+from unseen.report.figures.rules_votes import draw_votes
 
 _BLOCKS = {
     8: ("mlp", "classification"),
@@ -29,7 +31,7 @@ _BLOCKS = {
     40: ("rnn", "classification"),
     48: ("rnn", "regression"),
 }
-"""The first figure of eight: votes, performance in and out of distribution, five metrics."""
+"""The first figure of each block of eight: votes, performance in and out of distribution, and five metrics."""
 _METRICS = ("collapse_avg", "collapse_worst", "inverse_mutual_information", "adaptation", "alignment")
 """The metrics in the order of those eight."""
 _LENGTHS = {
@@ -38,36 +40,7 @@ _LENGTHS = {
     74: ("rnn", "classification"),
     83: ("rnn", "regression"),
 }
-"""The first figure of nine: other lengths, then all lengths with inputs of another scale."""
-_TESTED = (
-    *((f"ood/length={n}", f"length {n}") for n in (3, 5, 20, 30)),
-    *(
-        (f"ood/length={n},amplitude=2" if n != 10 else "ood/amplitude=2", f"length {n}, inputs doubled")
-        for n in (3, 5, 10, 20, 30)
-    ),
-)
-
-VOTES, PERFORMANCE, METRIC = "votes", "performance", "metric"
-ROWS: tuple[tuple[int, str, str, str, str, str], ...] = tuple(
-    sorted(
-        row
-        for number, (architecture, setting) in _BLOCKS.items()
-        for row in (
-            (number, VOTES, architecture, setting, "", ""),
-            (number + 1, PERFORMANCE, architecture, setting, "iid", "in distribution"),
-            (number + 2, PERFORMANCE, architecture, setting, CONDITIONS["ood"][architecture], "out of distribution"),
-            *(
-                (number + 3 + place, METRIC, architecture, setting, metric, METRICS[metric])
-                for place, metric in enumerate(_METRICS)
-            ),
-        )
-    )
-) + tuple(
-    (number + place, PERFORMANCE, architecture, setting, condition, words)
-    for number, (architecture, setting) in _LENGTHS.items()
-    for place, (condition, words) in enumerate(_TESTED)
-)
-"""(number, kind, architecture, setting, condition or metric, what people read for it): figures 8 to 91."""
+"""The first figure of each block of nine: other lengths, then all lengths with inputs of another scale."""
 
 _POINTS = (
     "Points are means over tasks and seeds with 95 % intervals that count the choice of tasks as chance; small "
@@ -75,90 +48,111 @@ _POINTS = (
 )
 _VOTED = (
     "One vote per architecture, setting, search, number of rules, width and task: for the family whose mean over "
-    "seeds is best. Bars in place of the paper's pies. Last weights."
+    "seeds is best. Bars replace the paper's pies. Last weights."
 )
 _BARS = (
-    "Low is good. Bars are means over tasks and seeds with 95 % intervals that count the choice of tasks as "
-    "chance; dots are runs. Random sends every rule to all modules alike: a definition, not a run. Last weights."
+    "Lower is better. Bars are means over tasks and seeds with 95 % intervals that count the choice of tasks as "
+    "chance; dots are runs. Random sends every rule to all modules equally: a definition, not a run. Last weights."
 )
-_SIZES = ", ".join(f"{name.lower()}: width {width}" for width, name in SIZES.items())
 _FLIPPED = (
-    " The released aggregation gives the votes of RNN classification to the lowest accuracy; whether the "
-    "printed shares have this fault can't be told, so the flipped count stands beside."
+    " The released aggregation gives the votes of RNN classification to the lowest accuracy; it is unknown whether the "
+    "printed shares have this error, so the flipped count is drawn beside."
 )
 
 
-def _figure(number: int, title: str, caption: str, draw: Draw) -> Figure:
+def _figure(number: int, title: str, caption: str, draw: Callable[[Source], Drawing | None]) -> Figure:
     return Figure(f"rules/figure{number}", title, f"figure {number}", caption, draw)
 
 
-def _of_row(number: int, kind: str, architecture: str, setting: str, what: str, words: str) -> Figure:
-    where = f"{NAMES[architecture]}, {setting}"
-    if kind == VOTES:
-        caption = _VOTED + (_FLIPPED if (architecture, setting) == ("rnn", "classification") else "")
-        return _figure(
-            number,
-            f"{where}: votes",
-            caption,
-            partial(votes, conditions=("id", "ood"), architecture=architecture, setting=setting),
-        )
-    search = "; rows are the versions of the search" if architecture == "mha" else ""
-    if kind == METRIC:
-        return _figure(
-            number,
-            f"{where}: {words}",
-            f"A panel for each number of rules{search}; {_SIZES}. {_BARS}",
-            partial(by_size, architecture=architecture, setting=setting, metric=what),
-        )
+def _votes_figure(number: int, architecture: str, setting: str) -> Figure:
+    caption = _VOTED + (_FLIPPED if (architecture, setting) == ("rnn", "classification") else "")
+    draw = partial(draw_votes, splits=("id", "ood"), architecture=architecture, setting=setting)
+    return _figure(number, f"{NAMES[architecture]}, {setting}: votes", caption, draw)
+
+
+def _search_caption(architecture: str) -> str:
+    return "; rows are the versions of the search" if architecture == "mha" else ""
+
+
+def _metric_figure(number: int, architecture: str, setting: str, metric: str) -> Figure:
+    sizes = ", ".join(f"{name.lower()}: width {width}" for width, name in SIZES.items())
+    caption = f"A panel for each number of rules{_search_caption(architecture)}; {sizes}. {_BARS}"
+    draw = partial(draw_by_size, architecture=architecture, setting=setting, metric=metric)
+    return _figure(number, f"{NAMES[architecture]}, {setting}: {METRICS[metric]}", caption, draw)
+
+
+def _performance_figure(number: int, architecture: str, setting: str, split: str, where: str) -> Figure:
     measured = "Error" if setting == "classification" else "Loss"
-    return _figure(
-        number,
-        f"{where}: {measured.lower()} {'at ' if words.startswith('length') else ''}{words}",
-        f"{measured} against capacity, a panel for each number of rules{search}. Parameters grow with the "
-        f"square of the width; their numbers are in the data. {_POINTS}",
-        partial(capacity, architecture=architecture, setting=setting, condition=what),
+    caption = (
+        f"{measured} against capacity, a panel for each number of rules{_search_caption(architecture)}. Parameters grow "
+        f"with the square of the width; their numbers are in the data. {_POINTS}"
     )
+    draw = partial(draw_capacity, architecture=architecture, setting=setting, split=split)
+    return _figure(number, f"{NAMES[architecture]}, {setting}: {measured.lower()} {where}", caption, draw)
+
+
+def _appendix() -> list[Figure]:
+    """Figures 8 to 91, in order."""
+    figures = []
+    for number, (architecture, setting) in _BLOCKS.items():
+        figures.append(_votes_figure(number, architecture, setting))
+        for offset, split, where in (
+            (1, "iid", "in distribution"),
+            (2, SPLITS["ood"][architecture], "out of distribution"),
+        ):
+            figures.append(_performance_figure(number + offset, architecture, setting, split, where))
+        for offset, metric in enumerate(_METRICS, 3):
+            figures.append(_metric_figure(number + offset, architecture, setting, metric))
+    for number, (architecture, setting) in _LENGTHS.items():
+        splits = [(f"ood/length={length}", f"at length {length}") for length in (3, 5, 20, 30)]
+        for length in (3, 5, 10, 20, 30):
+            # 10 is the length of training, so there only the amplitude is new.
+            split = "ood/amplitude=2" if length == 10 else f"ood/length={length},amplitude=2"
+            splits.append((split, f"at length {length}, inputs doubled"))
+        for offset, (split, where) in enumerate(splits):
+            figures.append(_performance_figure(number + offset, architecture, setting, split, where))
+    return figures
 
 
 FIGURES: tuple[Figure, ...] = (
     _figure(
         2,
-        "An activation matrix, and what the metrics say of it",
-        "Illustrative, as in the paper: the matrix is made up. Each row says how a rule uses the modules; module 3 "
-        "is never used. Framed: the best assignment, which Alignment is about.",
-        example,
+        "An activation matrix and its metrics",
+        "Illustrative, as in the paper: the matrix is made up. Each row shows how a rule uses the modules; module 3 "
+        "is never used. Framed: the best assignment, on which Alignment is based.",
+        draw_example,
     ),
     _figure(
         3,
-        "Votes in distribution, over all that was run",
+        "Votes in distribution, over all runs",
         _VOTED + _FLIPPED,
-        partial(votes, conditions=("id",), printed=True),
+        partial(draw_votes, splits=("id",), printed=True),
     ),
     _figure(
         4,
         "Errors and losses against the number of rules",
         "OoD: inputs doubled (MLP), and sequences of 30 tokens with inputs doubled (MHA, RNN). " + _POINTS,
-        overview,
+        draw_overview,
     ),
     _figure(
         5,
         "Specialization against the number of rules",
-        "Every run weighs the same, so MHA with two searches counts twice. " + _BARS,
-        by_rules,
+        "Every run has the same weight, so MHA with two searches counts twice. " + _BARS,
+        draw_by_rules,
     ),
     _figure(
         6,
-        "Specialization over all that was run",
-        "Every run weighs the same. By definition Random has no collapse. " + _BARS,
-        overall,
+        "Specialization over all runs",
+        "Every run has the same weight. By definition Random has no collapse. " + _BARS,
+        draw_overall,
     ),
     _figure(
         7,
-        "Learning curves over all that was run",
+        "Learning curves over all runs",
         "Means in distribution with 95 % bands that count the choice of tasks as chance. Runs trained for fewer "
-        "steps than others keep their last value. Values stand on a square-root axis. Errors in percent and losses "
-        "averaged together are as in the paper; the other panels keep them apart.",
-        curves,
+        "steps than others keep their last value. Values are on a square-root axis. Errors in percent and losses "
+        "averaged together are as in the paper; the other panels separate them.",
+        draw_curves,
     ),
-    *(_of_row(*row) for row in ROWS),
+    *_appendix(),
 )

@@ -184,11 +184,11 @@
     const texts = claims.map((one) => one.textContent.toLowerCase());
     const search = find("claim-search"), paperChoice = find("claim-paper");
     const filter = () => {
-      const on = new Set(words.filter((one) => one.getAttribute("aria-pressed") === "true").map((one) => one.dataset.word));
+      const on = new Set(words.filter((one) => one.getAttribute("aria-pressed") === "true").map((one) => one.dataset.verdict));
       const asked = search.value.toLowerCase().split(/\s+/).filter(Boolean);
       let count = 0;
       claims.forEach((one, i) => {
-        const fits = on.has(one.dataset.word) && (!paperChoice || !paperChoice.value || paperChoice.value === one.dataset.paper)
+        const fits = on.has(one.dataset.verdict) && (!paperChoice || !paperChoice.value || paperChoice.value === one.dataset.paper)
           && asked.every((word) => texts[i].includes(word));
         one.hidden = !fits;
         count += fits;
@@ -197,7 +197,7 @@
       find("claim-none").hidden = count > 0;
     };
     // What was not run is one press away, unless there is nothing else.
-    if (words.length > 1) for (const one of words) if (one.dataset.word === "not run") one.setAttribute("aria-pressed", "false");
+    if (words.length > 1) for (const one of words) if (one.dataset.verdict === "not run") one.setAttribute("aria-pressed", "false");
     for (const one of words) {
       one.addEventListener("click", () => {
         one.setAttribute("aria-pressed", String(one.getAttribute("aria-pressed") !== "true"));

@@ -1,11 +1,4 @@
-"""`quickstart`: can a Transformer tell "a before b" from "b before a", and which part of it does the work?
-
-    unseen run quickstart --out demo        about 3 minutes on two cores
-
-Task T6 at length 5 (an opaque query stands for an ordered pair of features), the four ablations of the retrieval
-paper's Transformer, five seeds each. Without positions and without self-attention the model can't see order and stays
-near the order-blind ceiling or below it; with both it goes well beyond.
-"""
+"""The study `quickstart`: a first finding in minutes."""
 
 from __future__ import annotations
 
@@ -15,15 +8,20 @@ from unseen.studies.catalog.retrieval import TRANSFORMERS
 from unseen.studies.grid import Grid
 from unseen.studies.study import Study
 
-SIZES: dict[str, dict[str, Any]] = {
+_SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"seeds": 2, "evaluation": {"examples": 1_000}, "recipe": {"steps": 200, "validate_every": 25}},
     "mini": {"seeds": 5, "evaluation": {}, "recipe": {"steps": 2_000, "validate_every": 100}},
 }
 
 
-def grids(scale: str) -> list[Grid]:
-    """Ablations × seeds, each seed with its own data: intervals cover initialisation and data."""
-    size = SIZES[scale]
+def _grids(scale: str) -> list[Grid]:
+    """Can a Transformer tell "a before b" from "b before a", and which part of it does the work?
+
+    Task T6 at length 5 (an opaque query stands for an ordered pair of features), the four ablations of the retrieval
+    paper's Transformer, five seeds each, every seed with its own data. Without positions and without self-attention the
+    model cannot see order and stays near the order-blind ceiling or below it; with both it goes well beyond.
+    """
+    size = _SIZES[scale]
     return [
         Grid(
             axes={"variant": TRANSFORMERS},
@@ -42,7 +40,7 @@ STUDY = Study(
     version=1,
     question="Can a Transformer tell a-before-b from b-before-a, and which part of it does the work?",
     scales={"smoke": 1, "mini": 5},
-    grids=grids,
+    grids=_grids,
     notes=(
         "length 5 (paper: 10)",
         "task T6 only, on clean data (paper: seven tasks, on the released data)",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from unseen.tasks.ctl.files import read_examples, write_json_lines
-from unseen.tasks.ctl.graph import Graph
-from unseen.tasks.ctl.graphs import Alternating, FromGraph, Staged
+from unseen.tasks.ctl.audit import read_examples, write_json_lines
 from unseen.tasks.ctl.lengths import Lengths
-from unseen.tasks.ctl.world import World, load_world
+from unseen.tasks.ctl.variants import Alternating, FromGraph, Staged
+from unseen.tasks.ctl.world import Graph, World, load_world
 
 __all__ = [
     "Alternating",

@@ -1,12 +1,13 @@
-"""Compositional table lookup: what a chain of functions makes of a symbol."""
+"""Compositional table lookup: the base class of the tasks `ctl/*`, and their presets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field as Option
@@ -14,146 +15,213 @@ from pydantic import ValidationError, model_validator
 
 from unseen.config import canonical
 from unseen.errors import UsageError
-from unseen.randomness import Bools, stream
-from unseen.randomness import Stream as RandomStream
+from unseen.randomness import Bools, RandomStream, stream
 from unseen.spec import Field, Spec, Stream, Target
-from unseen.tasks.base import Array, Condition, DataSeed, Examples, Judgement, Task
-from unseen.tasks.ctl.ceilings import token_ceilings
-from unseen.tasks.ctl.chains import Chains, Recent
-from unseen.tasks.ctl.encode import MARKERS, Order, encode
-from unseen.tasks.ctl.judge import judge_file
-from unseen.tasks.ctl.lots import HeldOut, Sampling
-from unseen.tasks.ctl.picture import picture
-from unseen.tasks.ctl.presets import PRESETS, Preset, PresetName
+from unseen.tasks.base import Array, DataSeed, Examples, ForeignFileReport, Split, Task
+from unseen.tasks.ctl.audit import judge_file, token_ceilings
+from unseen.tasks.ctl.automaton import entries_after_groups
+from unseen.tasks.ctl.encode import MARKERS, ChainCache, Chains, Order, encode
+from unseen.tasks.ctl.render import describe, draw_picture
+from unseen.tasks.ctl.sampling import DrawnSet, Sampling, SplitSource
 from unseen.tasks.ctl.solver import solve_all
-from unseen.tasks.ctl.splits import Split, entries
-from unseen.tasks.ctl.views import describe
-from unseen.tasks.ctl.world import World, make_world, read_json
+from unseen.tasks.ctl.world import (
+    GraphSubstitute,
+    World,
+    assign_functions,
+    draw_tables,
+    make_world,
+    parse_model,
+    read_json,
+)
 
 Count = Annotated[int, Option(ge=1)]
-_DRAWN = Recent(2_000_000)  # some 30 MB
+PresetName = Literal["clean", "released", "paper"]
+Include = Literal["singles", "pairs", "both", "none"]
+
+
+@dataclass(frozen=True)
+class LookupPreset:
+    """How the training set is made where the presets disagree.
+
+    - `sampling`: step by step as in the published code, or uniform over examples (they differ only in S);
+    - `include`: which short examples are always in training;
+    - `include_staged`: the same for S;
+    - `counted`: whether these count towards the size of the training set, or are added to it, repeats included;
+    - `disjoint`: whether IID examples are disjoint from the whole training set, or only from its drawn part;
+    - `estimate`: whether lengths are allocated by the released code's estimate of how many examples exist, or exactly.
+    """
+
+    sampling: Sampling
+    include: Include
+    include_staged: Include
+    counted: bool
+    disjoint: bool
+    estimate: bool
+
+
+PRESETS: dict[PresetName, LookupPreset] = {
+    "clean": LookupPreset("uniform", "singles", "none", counted=True, disjoint=True, estimate=False),
+    "released": LookupPreset("stepwise", "pairs", "pairs", counted=False, disjoint=False, estimate=True),
+    "paper": LookupPreset("stepwise", "singles", "none", counted=True, disjoint=True, estimate=False),
+}
+
+_DRAWN_SETS = ChainCache(2_000_000)  # some 30 MB
 
 
 class Lookup(Task):
-    """Functions are tables over a few symbols; the answer is the symbol that a chain of them makes of another.
+    """The answer is the symbol that a chain of functions makes of another symbol.
 
-        c b a 3    → c(b(a(3)))
+    Functions are tables over a few symbols. An example lists functions and a symbol; the function next to the symbol is
+    applied first. With the tables a = [1, 0, 2, 3] (a turns 0 into 1, 1 into 0) and b = [3, 1, 2, 0] over the symbols
+    0 … 3:
 
-    `task_seed` draws the world (tables, groups, symbol sets); `world`, or the path of a JSON file with one, replaces
-    it. The data seed draws the examples. What is held out for validation and testing belongs to the world: it is in no
-    training set of any data seed.
+        b a 1      →  b(a(1)) = b(0) = 3
+        a b a 1    →  a(b(a(1))) = a(3) = 3, the same answer by a longer way
+        a 1        →  0: a function alone is the shortest chain
+
+    >>> from unseen.tasks.ctl.solver import solve
+    >>> a, b = [1, 0, 2, 3], [3, 1, 2, 0]
+    >>> [solve([a, b], chain, 1) for chain in ([0, 1], [0, 1, 0], [0])]
+    [3, 3, 0]
+
+    Functions come in groups, and a sampling graph says which group may follow which in training and in testing. A test
+    example contains something that training never shows: a transition between groups (`Systematic`) or a longer chain
+    (`Lengths`). Every function by itself is well known from training.
+
+    `task_seed` draws the world (tables, groups, symbol sets), unless `world` is set; the data seed draws the examples.
+    The examples held out for validation and testing belong to the world: they are in no training set of any data seed.
     """
 
     report_by: ClassVar[tuple[str, ...]] = ("length",)
     readings: ClassVar[frozenset[str]] = frozenset({"order"})
 
-    preset: PresetName = Option(
-        "clean", description="sound data, data as the published code makes them, or data as the paper describes them"
-    )
-    symbols: int = Option(8, ge=2, description="how many symbols the tables are over")
+    preset: PresetName = Option("clean", description="sound data, the published code's data, or the paper's data")
+    symbols: int = Option(8, ge=2, description="number of symbols in the tables")
     bijective: bool = Option(True, description="every table is a permutation of the symbols")
-    order: Order = Option(
-        "backward", description="functions before the symbol, the outermost first, or the symbol first"
-    )
+    order: Order = Option("backward", description="the outermost function first and the symbol last, or the reverse")
     sampling: Sampling | None = Option(
-        None,
-        description="examples are drawn step by step along the graph, or all with the same probability; None: "
-        "as the preset says",
+        None, description="draw examples step by step along the graph, or uniformly; None: as in the preset"
     )
     task_seed: int = Option(0, ge=0, description="draws the world: tables, groups, symbol sets")
-    world: World | None = Option(
-        None, description="a world of your own, or the path of a JSON file with one; None: drawn"
-    )
+    world: World | None = Option(None, description="a world, or the path of a JSON file with one; None: drawn")
 
-    def complete(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A world from a file with what its task knows: the sampling graph, where the file has none."""
-        return given
+    # To be defined by subclasses
 
-    def read_world(self, given: Any) -> World:
-        """The world that a file or plain data describe."""
-        if isinstance(given, str | Path):
-            return make_world(read_json(given, "a world"), str(given), self.complete)
-        return make_world(given, "world", self.complete)
-
-    def draw_world(self) -> World:
-        """The world of the task seed."""
+    def group_sizes(self) -> Mapping[str, int | Sequence[str]]:
+        """The groups by size, or as lists of functions."""
         raise NotImplementedError
 
-    def make_splits(self) -> list[Split]:
-        """The conditions and what their sets are drawn from."""
+    def make_graph(self, groups: Mapping[str, Sequence[str]], file_data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The sampling graph over groups of functions, as plain data; `file_data` is that of a world file, if any."""
+        raise NotImplementedError
+
+    @property
+    def distinct_tables(self) -> bool:
+        """Whether all tables that are drawn are different."""
+        return True
+
+    def make_split_sources(self) -> list[SplitSource]:
+        """The splits and the sets their examples come from."""
         raise NotImplementedError
 
     @property
     def longest(self) -> int:
-        """How many functions a training example has at most."""
+        """The number of functions of the longest training examples."""
         raise NotImplementedError
+
+    # Worlds
+
+    def draw_world(self) -> World:
+        """Draw the world of the task seed."""
+        groups = assign_functions(self.group_sizes())
+        names = list(chain.from_iterable(groups.values()))
+        tables = draw_tables(self.symbols, len(names), self.task_seed, self.bijective, self.distinct_tables)
+        functions = dict(zip(names, tables, strict=True))
+        data = {"symbols": self.symbols, "functions": functions, "graph": self.make_graph(groups, {})}
+        return parse_model(World, data, f"{self.name}, sampling graph")
+
+    def complete_world(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Add the task's sampling graph to the data of a world file, if the file has groups and no graph."""
+        if "graph" in data or not isinstance(data.get("groups"), Mapping):
+            return data
+        world = {key: value for key, value in data.items() if key not in GraphSubstitute.model_fields}
+        return {**world, "graph": self.make_graph(data["groups"], data)}
+
+    def read_world(self, source: Any) -> World:
+        """Read a world from a file, given by its path, or from plain data."""
+        if isinstance(source, str | Path):
+            return make_world(read_json(source, "a world"), str(source), self.complete_world)
+        return make_world(source, "world", self.complete_world)
 
     @model_validator(mode="before")
     @classmethod
     def _read_world(cls, options: Any) -> Any:
-        """A world may be named by the path of its file: what it says enters the config, not where it lies."""
+        """Replace the path of a world file by its content, and take the numbers of symbols and functions from it."""
         world = options.get("world") if isinstance(options, Mapping) else None
         if world is None:
             return options
         if not isinstance(world, World):
             others = {key: value for key, value in options.items() if key != "world"}
-            for sizes in (cls._size_of(world), {}):
+            # A world file may leave its graph to the task, so a task without the world has to be made first: of the
+            # world's own sizes if they fit the other options, else of the default sizes.
+            for sizes in (cls._sizes_in(world), {}):
                 try:
                     world = cls.model_validate({**sizes, **others}).read_world(world)
                     break
                 except ValidationError:
                     continue
             else:
-                return others  # their faults come first
-        counts = {"symbols": list(world.symbols), "functions": world.functions}
-        return {**cls._size_of(counts), **options, "world": world}
+                return others  # the other options are at fault: let pydantic report them
+        sizes = {"symbols": len(world.symbols), "functions": len(world.functions)}
+        return {**{key: size for key, size in sizes.items() if key in cls.model_fields}, **options, "world": world}
 
     @classmethod
-    def _size_of(cls, world: Any) -> dict[str, int]:
-        """How many symbols and functions a world has, as far as it is one; the task must fit it, not its defaults."""
+    def _sizes_in(cls, world: Any) -> dict[str, int]:
+        """The numbers of symbols and functions in a world file or its data, as far as they can be told."""
         if isinstance(world, str | Path):
             try:
                 world = read_json(world, "a world")
             except UsageError:
-                return {}  # said when it is read for good
-        given = {key: world.get(key) for key in ("symbols", "functions")} if isinstance(world, Mapping) else {}
-        counts = {
-            key: value if isinstance(value, int) else len(value)
-            for key, value in given.items()
-            if isinstance(value, int | list | Mapping)
-        }
-        return {key: count for key, count in counts.items() if key in cls.model_fields}
+                return {}  # reported when the world is read for good
+        sizes: dict[str, int] = {}
+        for key in ("symbols", "functions"):
+            value = world.get(key) if isinstance(world, Mapping) else None
+            if key in cls.model_fields and isinstance(value, int | list | Mapping):
+                sizes[key] = value if isinstance(value, int) else len(value)
+        return sizes
 
     @model_validator(mode="after")
-    def _world_fits(self) -> Self:
+    def _check_symbols(self) -> Self:
         if self.world is not None and len(self.world.symbols) != self.symbols:
             raise ValueError(f"the world has {len(self.world.symbols)} symbols, the option says {self.symbols}")
         return self
 
-    @property
-    def fields_of_preset(self) -> Preset:
-        """What the preset says."""
-        return PRESETS[self.preset]
-
-    @property
-    def sampled(self) -> Sampling:
-        """How examples are drawn."""
-        return self.sampling or self.fields_of_preset.sampling
-
     @cached_property
     def actual_world(self) -> World:
-        """The world given, or the one that the task seed draws."""
+        """The world of the option `world`, or the one that the task seed draws."""
         return self.world if self.world is not None else self.draw_world()
 
     @cached_property
-    def splits(self) -> dict[str, Split]:
-        """The conditions by name, with what their sets are drawn from."""
-        return {split.condition.name: split for split in self.make_splits()}
+    def trained_entries(self) -> Bools:
+        """At which symbols training enters each function after each group, (groups, functions, symbols)."""
+        return entries_after_groups(self.actual_world, self.actual_world.graph.uses("train"))
+
+    # Splits and examples
+
+    @property
+    def preset_rules(self) -> LookupPreset:
+        """The fields of the preset."""
+        return PRESETS[self.preset]
+
+    @property
+    def actual_sampling(self) -> Sampling:
+        """How examples are drawn: the option, or as in the preset."""
+        return self.sampling or self.preset_rules.sampling
 
     @cached_property
-    def trained(self) -> Bools:
-        """At which symbol training enters each function after each group, (groups, functions, symbols)."""
-        return entries(self.actual_world, self.actual_world.graph.uses("train"))
+    def split_sources(self) -> dict[str, SplitSource]:
+        """The splits by name, with the sets their examples come from."""
+        return {source.split.name: source for source in self.make_split_sources()}
 
     @cached_property
     def spec(self) -> Spec:
@@ -162,34 +230,33 @@ class Lookup(Task):
         return Spec((Stream("tokens", self.longest + MARKERS),), fields, Target("category", symbols))
 
     @property
-    def conditions(self) -> Mapping[str, Condition]:
-        return {name: split.condition for name, split in self.splits.items()}
+    def splits(self) -> Mapping[str, Split]:
+        return {name: source.split for name, source in self.split_sources.items()}
 
-    def size(self, condition: str) -> int | None:
-        return len(self.splits[self.condition(condition).name].lot)
+    def size(self, split: str) -> int | None:
+        return len(self.split_sources[self.get_split(split).name].examples)
 
     def schedule(self) -> Array | None:
-        lot = self.splits["train"].lot
-        assert not isinstance(lot, HeldOut)
-        return lot.lengths(self.arranged("train")) + np.int16(MARKERS)
+        training = self.split_sources["train"].examples
+        assert isinstance(training, DrawnSet)
+        return training.lengths(self.arrangement("train")) + np.int16(MARKERS)
 
-    def arranged(self, condition: str) -> RandomStream:
-        """What says which place of a set has which length: the same for all data seeds, and for all instances."""
-        what = {key: value for key, value in self.drawn_by().items() if key not in self.instance}
-        return stream("arrangement", what, condition)
+    def arrangement(self, split: str) -> RandomStream:
+        """The stream that decides which position of a set has which length, for all data seeds and instances."""
+        identity = {key: value for key, value in self.drawn_by().items() if key not in self.instance}
+        return stream("arrangement", identity, split)
 
-    def sample(self, condition: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
-        self.check_request(condition, n, start, data_seed)
-        key = canonical(self.drawn_by()), condition, data_seed
-        chains = _DRAWN.get(key, lambda: self._draw(condition, data_seed))
-        # Copies, so that nobody writes into the set that is kept.
-        return encode(self.actual_world, self.trained, self.order, chains[start : start + n].copy())
+    def sample(self, split: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
+        self.check_request(split, n, start, data_seed)
 
-    def _draw(self, condition: str, data_seed: DataSeed) -> Chains:
-        """The whole set of a condition and data seed."""
-        lot, drawn = self.splits[condition].lot, stream("data", self.drawn_by(), condition, data_seed)
-        found = lot.draw(data_seed, self.arranged(condition), drawn)
-        return Chains.join([found], self.longest)
+        def draw_set() -> Chains:
+            data = stream("data", self.drawn_by(), split, data_seed)
+            chains = self.split_sources[split].examples.draw(data_seed, self.arrangement(split), data)
+            return Chains.concat([chains], self.longest)
+
+        chains = _DRAWN_SETS.get((canonical(self.drawn_by()), split, data_seed), draw_set)
+        # Copied, so that callers who change their examples do not change the cached set.
+        return encode(self.actual_world, self.trained_entries, self.order, chains[start : start + n].copy())
 
     def solve(self, examples: Examples) -> Array:
         tables = [list(table) for table in self.actual_world.functions.values()]
@@ -199,20 +266,22 @@ class Lookup(Task):
         return describe(self.name, self.actual_world, self.order, examples, index)
 
     def picture(self, examples: Examples, index: int) -> str:
-        return picture(self.name, self.actual_world, self.order, examples, index)
+        return draw_picture(self.name, self.actual_world, self.order, examples, index)
 
-    def ceilings(self, condition: str) -> Mapping[str, float]:
-        lot = self.splits[self.condition(condition).name].lot
-        counts = {length: count for length, count in lot.counts.items() if lot.ranks.total(length)}
-        return token_ceilings(lot.ranks, counts, lot.sampling, self.order)
+    def ceilings(self, split: str) -> Mapping[str, float]:
+        examples = self.split_sources[self.get_split(split).name].examples
+        # Examples of lengths that the language does not have (an accident of `ctl/lengths`) have no closed form.
+        counts = {length: n for length, n in examples.counts.items() if examples.enumeration.total(length)}
+        return token_ceilings(examples.enumeration, counts, examples.sampling, self.order)
 
-    def judge(self, path: Path, **companions: Path) -> Judgement:
+    def judge(self, path: Path, **companions: Path) -> ForeignFileReport:
         unknown = sorted(set(companions) - {"world"})
         if unknown:
             raise UsageError(f"{self.name}: examples come with a world file at most, not with {', '.join(unknown)}")
-        allows = {name: (split.lengths, split.rule) for name, split in self.splits.items()}
         if "world" in companions:
-            return judge_file(path, self.read_world(companions["world"]), allows)
-        found = judge_file(path, self.actual_world, allows)
-        own = f" and its own world (task seed {self.task_seed}); --world FILE compares with another"
-        return replace(found, note=own) if self.world is None else found
+            return judge_file(path, self.read_world(companions["world"]), self.split_sources)
+        judgement = judge_file(path, self.actual_world, self.split_sources)
+        if self.world is not None:
+            return judgement
+        note = f" and its own world (task seed {self.task_seed}); --world FILE compares with another"
+        return replace(judgement, note=note)

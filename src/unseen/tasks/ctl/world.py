@@ -1,38 +1,172 @@
-"""A world: symbols, functions as tables, groups and the sampling graph. Explicit in, explicit out."""
+"""The world of a lookup task: symbols, functions as tables, groups of functions, and the sampling graph.
+
+A world is plain data. It is drawn from a task seed, or read from a JSON file and checked, and it can be written back.
+"""
 
 from __future__ import annotations
 
 import json
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, count, filterfalse, islice
+from math import factorial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from unseen.errors import UsageError
-from unseen.randomness import Ints
-from unseen.tasks.ctl.graph import Graph, Plain
+from unseen.randomness import Ints, stream
+from unseen.tasks.ctl.unranking import draw_subset
 
-Model = TypeVar("Model", bound=Plain)
-Groups = TypeVar("Groups", bound=Mapping[str, Any])
-
-
-def listed(groups: Groups) -> Groups:
-    """The same groups, if all of them are lists of functions."""
-    sized = [name for name, members in groups.items() if isinstance(members, int)]
-    if sized:
-        raise ValueError(f"a world lists the functions of every group; '{sized[0]}' has a number")
-    return groups
+EdgeUse = Literal["train", "test", "both"]
 
 
-class World(Plain):
-    """`symbols` by name, `functions` by name as tables (the symbol each symbol becomes), and the `graph`.
+class FrozenModel(BaseModel):
+    """A strict, immutable part of a config that can be hashed although it holds dictionaries."""
 
-    In a file `symbols` may be a number, tables and sets of symbols may hold their names, and `groups` may stand beside
-    the graph.
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __eq__(self, other: object) -> bool:
+        # Only fields count: two equal worlds may differ in the cached properties that were used so far.
+        return type(self) is type(other) and all(getattr(self, k) == getattr(other, k) for k in type(self).model_fields)
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+
+Model = TypeVar("Model", bound=FrozenModel)
+
+
+class Node(FrozenModel):
+    """A node of the sampling graph: the next function comes from `group`. A group may serve as several nodes."""
+
+    name: str
+    group: str
+    start: bool = True
+    end: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_group(cls, data: Any) -> Any:
+        """Without a group, a node has the group of its name."""
+        return {**data, "group": data.get("group", data.get("name"))} if isinstance(data, Mapping) else data
+
+
+class Edge(FrozenModel):
+    """Functions of `target` may follow functions of `source`.
+
+    `symbols` restricts at which symbols a function of `target` may be entered; functions that it does not list may be
+    entered at any symbol. Files may write `from`, `to` and `in` for `source`, `target` and `split`.
+    """
+
+    source: str = Field(validation_alias=AliasChoices("source", "from"))
+    target: str = Field(validation_alias=AliasChoices("target", "to"))
+    split: EdgeUse = Field(validation_alias=AliasChoices("split", "in"))
+    symbols: dict[str, tuple[int, ...]] | None = None
+
+    def admits(self, function: str, symbol: int) -> bool:
+        """Whether a function of the target may be entered at a symbol."""
+        return self.symbols is None or function not in self.symbols or symbol in self.symbols[function]
+
+
+class Graph(FrozenModel):
+    """Groups, nodes and edges. A group is a list of function names or a size; by default each group is one node.
+
+    Training and IID examples are walks from a start node to an end node over `train` and `both` edges.
+    Out-of-distribution examples are walks over `test` and `both` edges that take at least one `test` edge.
+
+    >>> graph = Graph.model_validate({"groups": {"a": 2, "b": 2}, "edges": [{"from": "a", "to": "b", "in": "train"}]})
+    >>> [node.name for node in graph.nodes], graph.edges[0].source
+    (['a', 'b'], 'a')
+    """
+
+    groups: dict[str, PositiveInt | tuple[str, ...]]
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_nodes(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and not data.get("nodes") and isinstance(data.get("groups"), Mapping):
+            return {**data, "nodes": [{"name": name} for name in data["groups"]]}
+        return data
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        names = [node.name for node in self.nodes]
+        if len(set(names)) != len(names):
+            raise ValueError(f"two nodes have the same name: {', '.join(names)}")
+        for node in self.nodes:
+            if node.group not in self.groups:
+                raise ValueError(f"node '{node.name}' is of group '{node.group}'; there are {', '.join(self.groups)}")
+        for edge in self.edges:
+            if not {edge.source, edge.target} <= set(names):
+                raise ValueError(
+                    f"an edge goes from '{edge.source}' to '{edge.target}'; there are the nodes {', '.join(names)}"
+                )
+        return self
+
+    def node(self, name: str) -> Node:
+        """The node of that name."""
+        return next(node for node in self.nodes if node.name == name)
+
+    def uses(self, split: Literal["train", "test"]) -> tuple[Edge, ...]:
+        """The edges that training walks, or test walks, may take."""
+        return tuple(edge for edge in self.edges if edge.split in (split, "both"))
+
+
+def check_graph(graph: Graph) -> None:
+    """Refuse a graph with nodes that no walk reaches, or from which no walk reaches an end."""
+    starts = {node.name for node in graph.nodes if node.start}
+    ends = {node.name for node in graph.nodes if node.end}
+    reached: set[str] = set()
+    finishing: set[str] = set()
+    for split in ("train", "test"):
+        edges = [(edge.source, edge.target) for edge in graph.uses(split)]
+        reached |= _reachable(starts, edges)
+        finishing |= _reachable(ends, [(target, source) for source, target in edges])
+    for node in graph.nodes:
+        if node.name not in reached:
+            raise UsageError(
+                f"the sampling graph never reaches node '{node.name}': add an edge to it from a node that is "
+                "reached, or make it a start"
+            )
+        if node.name not in finishing:
+            raise UsageError(
+                f"node '{node.name}' of the sampling graph is a dead end: add an edge from it to a node from "
+                "which an end is reached, or make it an end"
+            )
+
+
+def _reachable(seeds: Collection[str], edges: Iterable[tuple[str, str]]) -> set[str]:
+    reached = set(seeds)
+    frontier = list(seeds)
+    while frontier:
+        node = frontier.pop()
+        for source, target in edges:
+            if source == node and target not in reached:
+                reached.add(target)
+                frontier.append(target)
+    return reached
+
+
+class World(FrozenModel):
+    """`symbols` by name, `functions` by name as tables (the symbol that each symbol becomes), and the `graph`.
+
+    `symbols` may be given as a number, and `groups` beside the graph. In a file, tables and symbol sets may use the
+    names of symbols.
 
     >>> world = World.model_validate({"symbols": 2, "functions": {"a": [0, 1], "b": [1, 0]},
     ...                               "groups": {"g": ["a", "b"]},
@@ -47,57 +181,48 @@ class World(Plain):
 
     @model_validator(mode="before")
     @classmethod
-    def _plain_forms(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        world = dict(given)
+    def _normalize(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        world = dict(data)
         if isinstance(world.get("symbols"), int):
-            world["symbols"] = [str(symbol) for symbol in range(world["symbols"])]
+            world["symbols"] = list(map(str, range(world["symbols"])))
         if "groups" in world and isinstance(world.get("graph"), Mapping):
             world["graph"] = {"groups": world.pop("groups"), **world["graph"]}
-        names = world.get("symbols")
-        if isinstance(names, Sequence) and isinstance(world.get("functions"), Mapping):
-            index = {str(name): place for place, name in enumerate(names)}
-            world["functions"] = {
-                name: [index.get(s, s) if isinstance(s, str) else s for s in table]
-                if isinstance(table, Sequence)
-                else table
-                for name, table in world["functions"].items()
-            }
         return world
 
     @field_validator("graph")
     @classmethod
-    def _groups_list_functions(cls, graph: Graph) -> Graph:
-        listed(graph.groups)
+    def _check_groups(cls, graph: Graph) -> Graph:
+        _require_function_lists(graph.groups)
         return graph
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _check(self) -> Self:
         n = len(self.symbols)
         if len(set(self.symbols)) != n or n < 2:
             raise ValueError(f"a world needs at least two symbols, each named once; got {list(self.symbols)}")
         for name, table in self.functions.items():
-            if len(table) != n or not all(0 <= symbol < n for symbol in table):
+            if len(table) != n or not set(table) <= set(range(n)):
                 raise ValueError(f"function '{name}' needs {n} symbols 0 … {n - 1}; got {list(table)}")
-        listed = [function for members in self.groups.values() for function in members]
-        for function in listed:
+        members = list(chain.from_iterable(self.groups.values()))
+        for function in members:
             if function not in self.functions:
                 raise ValueError(f"a group lists the function '{function}', which has no table")
-        if len(set(listed)) != len(listed) or set(listed) != set(self.functions):
-            odd = next(f for f in [*listed, *self.functions] if listed.count(f) != 1)
-            raise ValueError(f"every function belongs to one group; '{odd}' is in {listed.count(odd)}")
+        for function in [*members, *self.functions]:
+            if members.count(function) != 1:
+                raise ValueError(f"every function belongs to one group; '{function}' is in {members.count(function)}")
         for edge in self.graph.edges:
-            for function, allowed in (edge.symbols or {}).items():
+            for function, symbols in (edge.symbols or {}).items():
                 if function not in self.groups[self.graph.node(edge.target).group]:
                     raise ValueError(
                         f"the edge {edge.source} → {edge.target} restricts '{function}', "
                         f"which is no function of {edge.target}"
                     )
-                if not all(0 <= symbol < n for symbol in allowed):
+                if not set(symbols) <= set(range(n)):
                     raise ValueError(
                         f"the edge {edge.source} → {edge.target} allows '{function}' at "
-                        f"{list(allowed)}; symbols are 0 … {n - 1}"
+                        f"{list(symbols)}; symbols are 0 … {n - 1}"
                     )
         return self
 
@@ -118,9 +243,13 @@ class World(Plain):
 
     @cached_property
     def group_of(self) -> Ints:
-        """The number of each function's group."""
-        place = {function: g for g, members in enumerate(self.groups.values()) for function in members}
-        return np.array([place[name] for name in self.functions], np.int64)
+        """The index of each function's group, (functions,)."""
+        groups = list(self.groups)
+        return np.array([groups.index(self.group_name(function)) for function in self.functions], np.int64)
+
+    def group_name(self, function: str) -> str:
+        """The name of a function's group."""
+        return next(group for group, members in self.groups.items() if function in members)
 
     def members(self, group: str) -> Ints:
         """The ids of a group's functions, ascending."""
@@ -131,118 +260,158 @@ class World(Plain):
         Path(path).write_text(json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-class Beside(Plain):
-    """What a world file may have instead of a graph: the functions of groups, and S's symbol sets."""
+class GraphSubstitute(FrozenModel):
+    """What a world file may contain instead of a graph: the functions of each group, and the symbol sets of S."""
 
     groups: dict[str, tuple[str, ...] | int] = Field(default_factory=dict)
     symbol_sets: dict[str, dict[str, tuple[int, ...]]] = Field(default_factory=dict)
 
     @field_validator("groups")
     @classmethod
-    def _listed(cls, groups: dict[str, tuple[str, ...] | int]) -> dict[str, tuple[str, ...] | int]:
-        return listed(groups)
+    def _check_groups(cls, groups: dict[str, tuple[str, ...] | int]) -> dict[str, tuple[str, ...] | int]:
+        _require_function_lists(groups)
+        return groups
 
 
-def read_json(path: str | Path, what: str) -> Any:
-    """The JSON value in a file; what cannot be read is wrong use."""
+def _require_function_lists(groups: Mapping[str, Any]) -> None:
+    for name, members in groups.items():
+        if isinstance(members, int):
+            raise ValueError(f"a world lists the functions of every group; '{name}' has a number")
+
+
+# Reading worlds
+
+
+def load_world(path: str | Path) -> World:
+    """Read and check the world in a JSON file."""
+    return make_world(read_json(path, "a world"), str(path))
+
+
+def read_json(path: str | Path, expected: str) -> Any:
+    """Read the JSON value in a file; `expected` says in errors what it should be."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError as error:
-        raise UsageError(f"{path}: expected {what} as JSON; {error}") from None
+        raise UsageError(f"{path}: expected {expected} as JSON; {error}") from None
 
 
-def make_world(given: Any, where: str, complete: Callable[[Mapping[str, Any]], Any] = dict) -> World:
-    """The world that plain data describe, checked; `complete` may add to them first, `where` names them in errors."""
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{where}: expected an object with the keys symbols, functions, groups, graph")
-    given = _numbered(given)
-    validated(Beside, {key: given[key] for key in Beside.model_fields if key in given}, where)
+def make_world(data: Any, origin: str, complete: Callable[[Mapping[str, Any]], Any] = dict) -> World:
+    """Make a world from plain data and check it.
+
+    `complete` may add the parts that a file leaves to its task (the graph); `origin` names the data in errors.
+    """
+    if not isinstance(data, Mapping):
+        raise UsageError(f"{origin}: expected an object with the keys symbols, functions, groups, graph")
+    data = _resolve_symbol_names(data)
+    parse_model(GraphSubstitute, {key: data[key] for key in GraphSubstitute.model_fields if key in data}, origin)
     try:
-        whole = complete(given)
+        completed = complete(data)
     except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
-    return validated(World, whole, where)
+        raise UsageError(f"{origin}: {error}") from None
+    return parse_model(World, completed, origin)
 
 
-def _numbered(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same with the numbers of symbols wherever sets of symbols have their names."""
-    names = given.get("symbols")
-    index = {name: place for place, name in enumerate(names)} if isinstance(names, list) else {}
-    index = {name: place for name, place in index.items() if isinstance(name, str)}
-
-    def number(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: number(one) for key, one in value.items()}
-        if isinstance(value, list):
-            return [index.get(one, one) if isinstance(one, str) else one for one in value]
-        return value
-
-    found = dict(given)
-    if "symbol_sets" in given:
-        found["symbol_sets"] = number(given["symbol_sets"])
-    graph = given.get("graph")
-    if isinstance(graph, Mapping) and isinstance(graph.get("edges"), list):
-        found["graph"] = {
-            **graph,
-            "edges": [
-                {**edge, "symbols": number(edge["symbols"])}
-                if isinstance(edge, Mapping) and "symbols" in edge
-                else edge
-                for edge in graph["edges"]
-            ],
-        }
-    return found
-
-
-def validated(kind: type[Model], given: Any, where: str) -> Model:
-    """A part of a config from plain data; the first complaint is the error."""
+def parse_model(model: type[Model], data: Any, origin: str) -> Model:
+    """Validate plain data; the first complaint becomes a one-line error."""
     try:
-        return kind.model_validate(given)
+        return model.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        what = first["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{where}: {place + ': ' if place else ''}{what}") from None
+        location = ".".join(map(str, first["loc"]))
+        prefix = f"{location}: " if location else ""
+        raise UsageError(f"{origin}: {prefix}{first['msg'].removeprefix('Value error, ')}") from None
 
 
-def load_world(path: str | Path) -> World:
-    """The world in a JSON file, checked."""
-    return make_world(read_json(path, "a world"), str(path))
+def _resolve_symbol_names(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the names of symbols by their numbers, in tables and in symbol sets."""
+    names = data.get("symbols")
+    if isinstance(names, int):
+        names = list(map(str, range(names)))
+    index = {}
+    for number, name in enumerate(names if isinstance(names, list) else ()):
+        if isinstance(name, str):
+            index[name] = number
+
+    def resolve(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: resolve(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [index.get(item, item) if isinstance(item, str) else item for item in value]
+        return value
+
+    resolved = dict(data)
+    for key in ("functions", "symbol_sets"):
+        if key in data:
+            resolved[key] = resolve(data[key])
+    graph = data.get("graph")
+    if isinstance(graph, Mapping) and isinstance(graph.get("edges"), list):
+        edges = []
+        for edge in graph["edges"]:
+            has_symbols = isinstance(edge, Mapping) and "symbols" in edge
+            edges.append({**edge, "symbols": resolve(edge["symbols"])} if has_symbols else edge)
+        resolved["graph"] = {**graph, "edges": edges}
+    return resolved
 
 
-def function_names(count: int) -> list[str]:
-    """a … z, A … Z, then f52, f53, …
+# Drawing worlds
 
-    >>> function_names(54)[24:28], function_names(54)[-2:]
-    (['y', 'z', 'A', 'B'], ['f52', 'f53'])
+
+def draw_tables(
+    symbols: int, functions: int, task_seed: int, bijective: bool = True, distinct: bool = True
+) -> list[tuple[int, ...]]:
+    """Draw random tables: permutations of the symbols, or (not `bijective`) any maps; all different if `distinct`.
+
+    Tables are numbered, numbers are drawn, and each number is turned into its table.
     """
-    letters = string.ascii_letters
-    return [letters[i] if i < len(letters) else f"f{i}" for i in range(count)]
+    population = factorial(symbols) if bijective else symbols**symbols
+    if distinct and functions > population:
+        raise UsageError(f"cannot draw {functions} different functions of {symbols} symbols: only {population} exist")
+    draws = stream("ctl tables", symbols, functions, bijective, distinct, task_seed).block()
+    if distinct:
+        # A subset comes in no particular order, which is not the same as a random order.
+        numbers = draw_subset(draws, population, functions)[draws.permutation(functions)].tolist()
+    else:
+        numbers = [int(draw_subset(draws, population, 1)[0]) for _ in range(functions)]
+    tables = []
+    for number in numbers:
+        remaining = list(range(symbols))
+        table = []
+        for position in range(symbols):
+            if bijective:
+                # Lexicographic order: (symbols − 1 − position)! permutations share each choice of this symbol.
+                choice, number = divmod(number, factorial(symbols - 1 - position))
+                table.append(remaining.pop(choice))
+            else:
+                number, symbol = divmod(number, symbols)
+                table.append(symbol)
+        tables.append(tuple(table))
+    return tables
 
 
-def share_out(groups: Mapping[str, int | Sequence[str]], functions: int) -> dict[str, tuple[str, ...]]:
-    """Function names for groups given by size: consecutive blocks; a group given as a list keeps it.
+def assign_functions(groups: Mapping[str, int | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Name the functions of groups given by size, in consecutive blocks; a group given as a list keeps its names.
 
-    >>> share_out({"a": 2, "b": 1}, 3)
+    Names are a … z, A … Z, then f52, f53, …
+
+    >>> assign_functions({"a": 2, "b": 1})
     {'a': ('a', 'b'), 'b': ('c',)}
     """
-    listed = {name for members in groups.values() if not isinstance(members, int) for name in members}
-    free = iter([name for name in function_names(functions) if name not in listed])
-    wanted = sum(members if isinstance(members, int) else len(members) for members in groups.values())
-    if wanted != functions:
-        raise UsageError(f"the groups have {wanted} functions, the task {functions}; set functions = {wanted}")
-    return {
-        group: tuple(next(free) for _ in range(members)) if isinstance(members, int) else tuple(members)
-        for group, members in groups.items()
-    }
+    used: set[str] = set()
+    for members in groups.values():
+        used.update(() if isinstance(members, int) else members)
+    unused = filterfalse(used.__contains__, chain(string.ascii_letters, map("f{}".format, count(52))))
+    assigned = {}
+    for group, members in groups.items():
+        assigned[group] = tuple(islice(unused, members)) if isinstance(members, int) else tuple(members)
+    return assigned
 
 
-def parts(total: int, count: int) -> list[int]:
-    """Sizes of `count` parts as equal as can be, larger ones first.
+def equal_sizes(total: int, parts: int) -> list[int]:
+    """Divide a total into `parts` sizes that differ by one at most, larger ones first.
 
-    >>> parts(32, 3)
+    >>> equal_sizes(32, 3)
     [11, 11, 10]
     """
-    return [total // count + (place < total % count) for place in range(count)]
+    return [total // parts + (position < total % parts) for position in range(parts)]

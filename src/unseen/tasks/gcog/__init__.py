@@ -1,16 +1,12 @@
-"""Questions about coloured letters on a grid (gCOG): tasks, sentences, pictures."""
+"""Questions about coloured letters on a grid (gCOG): the tasks, their sentences and their pictures."""
 
 from __future__ import annotations
 
-from unseen.tasks.gcog.distractor import Distractor
-from unseen.tasks.gcog.pixels import decode, render
-from unseen.tasks.gcog.productive import Productive
+from unseen.tasks.gcog.render import decode, draw_contact_sheet, render
 from unseen.tasks.gcog.schema import Schema
-from unseen.tasks.gcog.sentences import read_sentence, write_sentence
-from unseen.tasks.gcog.sheet import contact_sheet
 from unseen.tasks.gcog.solver import solve
-from unseen.tasks.gcog.systematic_operators import SystematicOperators
-from unseen.tasks.gcog.systematic_trees import SystematicTrees
+from unseen.tasks.gcog.text import read_sentence, write_sentence
+from unseen.tasks.gcog.variants import Distractor, Productive, SystematicOperators, SystematicTrees
 
 __all__ = [
     "Distractor",
@@ -18,8 +14,8 @@ __all__ = [
     "Schema",
     "SystematicOperators",
     "SystematicTrees",
-    "contact_sheet",
     "decode",
+    "draw_contact_sheet",
     "read_sentence",
     "render",
     "solve",

@@ -1,28 +1,28 @@
-"""The plain solver: walks down the tree and looks at the objects one by one. It is a stranger to the generators."""
+"""The plain solver: it walks down the tree and looks at the objects one by one. It shares no code with the generators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from unseen.tasks.gcog.schema import Answer, Schema
-from unseen.tasks.gcog.tree import Ask, Branch, Named, Thing, Tree
-
-Ties = Literal["error", "smallest"]
-"""What to do where several objects fit: that is an error, or the one with the smallest (x, y) counts (the release)."""
+from unseen.tasks.gcog.schema import Answer, Schema, Ties
+from unseen.tasks.gcog.tree import Conditional, Description, GridObject, Query, Tree
 
 
 class Unanswerable(Exception):
-    """A question about an object that is not there, or that several objects could be."""
+    """The question is about an object that is absent, or (`ambiguous`) that several objects match."""
+
+    def __init__(self, message: str, ambiguous: bool) -> None:
+        super().__init__(message)
+        self.ambiguous = ambiguous
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operator on the path: what it was asked, the objects it looked at, and what it found."""
+    """One operator on the path: the query, the objects it looked at, and its value."""
 
-    ask: Ask
-    things: tuple[Thing, ...]
+    query: Query
+    objects: tuple[GridObject, ...]
     value: Answer
 
 
@@ -34,79 +34,94 @@ class Solution:
     steps: tuple[Step, ...]
 
 
-def solve(schema: Schema, tree: Tree, things: Sequence[Thing], ties: Ties = "error") -> Solution:
-    """The answer to a question about objects.
+def solve(schema: Schema, tree: Tree, objects: Sequence[GridObject], ties: Ties = "error") -> Solution:
+    """Answer a question about the objects on a grid.
 
-    >>> tree = Branch(Ask("SumEven", (("a", "red"),)), Ask("GetColor", (("b", None),)), Ask("Exist", (("c", "red"),)))
-    >>> solve(Schema(), tree, [Thing(("a", "red"), 1, 3), Thing(("b", "green"), 0, 0)]).answer
+    >>> test = Query("SumEven", (("a", "red"),))
+    >>> tree = Conditional(test, Query("GetColor", (("b", None),)), Query("Exist", (("c", "red"),)))
+    >>> solve(Schema(), tree, [GridObject(("a", "red"), 1, 3), GridObject(("b", "green"), 0, 0)]).answer
     129
     """
     steps: list[Step] = []
-    while isinstance(tree, Branch):
-        steps.append(_step(schema, tree.condition, things, ties))
-        tree = tree.then if steps[-1].value is True else tree.otherwise
-    steps.append(_step(schema, tree, things, ties))
+    while isinstance(tree, Conditional):
+        step = _solve_query(schema, tree.test, objects, ties)
+        steps.append(step)
+        tree = tree.then if step.value is True else tree.otherwise
+    steps.append(_solve_query(schema, tree, objects, ties))
     return Solution(schema.answers.index(steps[-1].value), tuple(steps))
 
 
-def _step(schema: Schema, ask: Ask, things: Sequence[Thing], ties: Ties) -> Step:
-    name = ask.operator
-    if name.startswith("Exist"):
-        found = [[t for t in things if t.values == named] for named in ask.objects]
-        seen = [len(fitting) > 0 for fitting in found]
-        values = {"Exist": all(seen), "ExistAnd": all(seen), "ExistOr": any(seen), "ExistXor": seen.count(True) == 1}
-        return Step(ask, tuple(fitting[0] for fitting in found if fitting), values[name])
-    looked = tuple(_one(schema, ask, number, things, ties) for number in range(len(ask.objects)))
-    return Step(ask, looked, _value(schema, ask, looked))
+def _solve_query(schema: Schema, query: Query, objects: Sequence[GridObject], ties: Ties) -> Step:
+    if query.operator not in ("Exist", "ExistAnd", "ExistOr", "ExistXor"):
+        operands = tuple(_find_object(schema, query, stated, objects, ties) for stated in query.objects)
+        return Step(query, operands, _evaluate(schema, query, operands))
+    present: list[GridObject] = []
+    for stated in query.objects:
+        # The first one is enough: foreign grids may hold several equal objects.
+        present += [candidate for candidate in objects if candidate.values == stated][:1]
+    values = {
+        "Exist": len(present) == 1,
+        "ExistAnd": len(present) == 2,
+        "ExistOr": len(present) > 0,
+        "ExistXor": len(present) == 1,
+    }
+    return Step(query, tuple(present), values[query.operator])
 
 
-def _value(schema: Schema, ask: Ask, looked: Sequence[Thing]) -> Answer:
-    name, names = ask.operator, [feature for feature, _ in schema.features]
+def _evaluate(schema: Schema, query: Query, operands: Sequence[GridObject]) -> Answer:
+    """Return the value of any operator that is not about presence."""
     total, product = 0, 1
-    for thing in looked:
-        total += thing.x + thing.y
-        product *= thing.x * thing.y
+    for operand in operands:
+        total += operand.x + operand.y
+        product *= operand.x * operand.y
     numeric = {
         "SumEven": total % 2 == 0,
         "SumOdd": total % 2 == 1,
         "ProductEven": product % 2 == 0,
         "ProductOdd": product % 2 == 1,
-        "AddEqual": total == ask.number,
-        "SubtractEqual": -total == ask.number,
-        "MultiplyEqual": product == ask.number,
+        "AddEqual": total == query.number,
+        "SubtractEqual": -total == query.number,
+        "MultiplyEqual": product == query.number,
     }
-    if name in numeric:
-        return numeric[name]
-    if name == "GetLocation":
-        return (looked[0].x, looked[0].y)
-    for number, feature in enumerate(names):
-        if name == f"Get{feature.capitalize()}":
-            return (feature, looked[0].values[number])
-        if name == f"Is{feature.capitalize()}":
-            return looked[0].values[number] == ask.objects[0][number]
-        if name == f"Same{feature.capitalize()}":
-            return looked[0].values[number] == looked[1].values[number]
-        if name == f"NotSame{feature.capitalize()}":
-            return looked[0].values[number] != looked[1].values[number]
-    raise ValueError(f"no such operator: {name}")
+    if query.operator in numeric:
+        return numeric[query.operator]
+    first = operands[0]
+    if query.operator == "GetLocation":
+        return (first.x, first.y)
+    for index, (feature, _) in enumerate(schema.features):
+        value = first.values[index]
+        if query.operator == f"Get{feature.capitalize()}":
+            return (feature, value)
+        if query.operator == f"Is{feature.capitalize()}":
+            return value == query.objects[0][index]
+        if query.operator == f"Same{feature.capitalize()}":
+            return value == operands[1].values[index]
+        if query.operator == f"NotSame{feature.capitalize()}":
+            return value != operands[1].values[index]
+    raise ValueError(f"unknown operator '{query.operator}'")
 
 
-def _one(schema: Schema, ask: Ask, number: int, things: Sequence[Thing], ties: Ties) -> Thing:
-    """The one object a question means."""
-    described = _description(schema, ask, ask.objects[number])
-    fitting = [t for t in things if all(d in (None, v) for d, v in zip(described, t.values, strict=True))]
-    words = " ".join(d for d in reversed(described) if d) + (" object" if described[0] is None else "")
-    if not fitting:
-        raise Unanswerable(f"{ask.operator} asks about the {words}; there is none on the grid")
-    if len(fitting) > 1 and ties == "error":
-        places = ", ".join(f"({t.x}, {t.y})" for t in fitting)
-        raise Unanswerable(f"{ask.operator} asks about the {words}; there are {len(fitting)}, at {places}")
-    return min(fitting, key=lambda t: (t.x, t.y))
-
-
-def _description(schema: Schema, ask: Ask, named: Named) -> Named:
-    """What an object is found by: all that is named, except the value an Is operator asks about."""
-    for number, (feature, _) in enumerate(schema.features):
-        if ask.operator == f"Is{feature.capitalize()}":
-            return tuple(None if i == number else value for i, value in enumerate(named))
-    return named
+def _find_object(
+    schema: Schema, query: Query, stated: Description, objects: Sequence[GridObject], ties: Ties
+) -> GridObject:
+    """Return the object that a query means: the only one with the stated values."""
+    searched = list(stated)
+    for index, (feature, _) in enumerate(schema.features):
+        if query.operator == f"Is{feature.capitalize()}":
+            # The value that an Is operator asks about does not help to find the object.
+            searched[index] = None
+    matching: list[GridObject] = []
+    for candidate in objects:
+        if all(value in (None, actual) for value, actual in zip(searched, candidate.values, strict=True)):
+            matching.append(candidate)
+    phrase = " ".join(value for value in reversed(searched) if value)
+    if searched[0] is None:
+        phrase += " object"
+    if not matching:
+        raise Unanswerable(f"{query.operator} asks about the {phrase}; there is none on the grid", ambiguous=False)
+    if len(matching) > 1 and ties == "error":
+        cells = ", ".join(f"({match.x}, {match.y})" for match in matching)
+        raise Unanswerable(
+            f"{query.operator} asks about the {phrase}; there are {len(matching)}, at {cells}", ambiguous=True
+        )
+    return min(matching, key=lambda match: (match.x, match.y))

@@ -1,8 +1,8 @@
-"""The gCOG tasks: questions about coloured letters on a grid, and four ways to ask for what was never trained."""
+"""The gCOG task: questions about coloured letters on a grid (Ito et al., ICLR 2024). Its variants are in `variants.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,60 +14,68 @@ from pydantic import field_validator, model_validator
 
 from unseen.errors import UsageError
 from unseen.randomness import Draws, stream
-from unseen.spec import Field, Grid, Spec, Stream, Target
-from unseen.tasks.base import Array, Artefact, Condition, DataSeed, Examples, Judgement, Shortcut, Task
-from unseen.tasks.gcog.artefacts import task_artefacts
-from unseen.tasks.gcog.ceilings import generic_ceilings
-from unseen.tasks.gcog.codings import CODINGS, CodingName
-from unseen.tasks.gcog.drawing import picture
-from unseen.tasks.gcog.examples import Block, ask_examples, build_examples
-from unseen.tasks.gcog.judge import judge_file
-from unseen.tasks.gcog.operators import STANDARD
-from unseen.tasks.gcog.pixels import CELL, Image, render
-from unseen.tasks.gcog.plan import Group, Plan
-from unseen.tasks.gcog.pool import make_pool
-from unseen.tasks.gcog.presets import PRESETS, PresetName
-from unseen.tasks.gcog.records import operator_count
-from unseen.tasks.gcog.schema import FEATURES, Feature, Schema
-from unseen.tasks.gcog.sentences import FORM_NAMES, FormName, write_sentence
-from unseen.tasks.gcog.shortcuts import task_shortcuts
-from unseen.tasks.gcog.solver import Ties, solve
-from unseen.tasks.gcog.splits import all_operators
-from unseen.tasks.gcog.tokens import Tokens, read_things, read_tree, rule_length
-from unseen.tasks.gcog.tree import thing_data, tree_data
-from unseen.tasks.gcog.views import View, describe
+from unseen.spec import Field, GridShape, Spec, Stream, Target
+from unseen.tasks.base import Array, Artefact, DataSeed, Examples, ForeignFileReport, Shortcut, Split, Task
+from unseen.tasks.gcog.audit import compute_ceilings, list_artefacts, list_shortcuts
+from unseen.tasks.gcog.encode import (
+    CODINGS,
+    CodingName,
+    GcogTokens,
+    encode_block,
+    get_rule_length,
+    read_objects,
+    read_tree,
+)
+from unseen.tasks.gcog.foreign_files import judge_file
+from unseen.tasks.gcog.plan import OperatorGroup, QuestionPlan, allow_all_operators, count_operators
+from unseen.tasks.gcog.pools import RecordsOfPlan, draw_fresh_records, make_pool
+from unseen.tasks.gcog.render import CELL_PIXELS, Image, draw_example, render
+from unseen.tasks.gcog.schema import FEATURES, PRESETS, STANDARD, Feature, GcogPreset, PresetName, Schema, Ties
+from unseen.tasks.gcog.solver import solve
+from unseen.tasks.gcog.text import FORM_NAMES, ExampleView, FormName, describe_example, write_sentence
+from unseen.tasks.gcog.tree import object_to_json, tree_to_json
 
 Share = Annotated[float, Option(ge=0, le=1)]
 Count = Annotated[int, Option(ge=0)]
-Range = tuple[Count, Count]
 
-
-TRAIN = Condition("train", "training data")
-IID = Condition("iid", "fresh examples distributed as the training data")
+TRAIN = Split("train", "training data")
+IID = Split("iid", "fresh examples from the training distribution")
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A condition and what its questions are drawn from: plans of different depths are equally frequent."""
+class PlannedSplit:
+    """A split and the plans of its questions, which are equally likely."""
 
-    condition: Condition
-    plans: tuple[Plan, ...]
+    split: Split
+    plans: tuple[QuestionPlan, ...]
 
 
-class Gcog(Task):
-    """A question about objects on a grid; the answer is true or false, one of 100 places, a letter or a colour.
+class GcogTask(Task):
+    """Answer a question about coloured letters on a grid.
 
-    Objects are letters in ten colours on a grid of 10 × 10 cells; those that nobody asks about are distractors. An
-    operator asks about one object and has depth 1. A boolean one may stand above a conditional, whose two branches are
-    questions again, of which its answer chooses one; that adds 2 to the depth:
+    Objects are letters in ten colours on a grid of 10 × 10 cells, at most one object per cell. The letter is also called
+    the shape. Objects that the question is not about are distractors. A question is an operator about one object, or a
+    tree: a boolean operator and two further questions, of which its value selects one (IF-THEN-ELSE). The depth of a
+    question counts the operators and conditionals on a path: 1 for a single operator, 3 for one conditional, 5, 7, …
 
-        red a at (1, 3), green b at (0, 0)
+    Operators: Exist (is the object on the grid?), GetLocation, GetColor (of the letter), GetShape (of the object in this
+    colour), SumEven, SumOdd, ProductEven and ProductOdd (parity of the sum or product of the object's coordinates).
 
-        Is there a red a?                                              → True
-        Is the sum of the coordinates of the red a even?               → True
-        If so, name the color of the b, otherwise say where it is.     → green
+    - Input: two streams, `rule` (the tree in level order, then an end token) and `stimulus` (the cells, then an end
+      token).
+    - Output: one of 138 classes: True, False, 100 locations, 26 letters, 10 colours.
+
+    Examples, for a red a at (1, 3) and a green b at (0, 0), where x is the column and y the row:
+
+        ProductOdd(red a)                                              1 · 3 = 3 is odd → True
+        if SumEven(red a) then GetColor(b) else GetLocation(green b)   1 + 3 = 4 is even → green
+
+    Edge cases: zero is even, so ProductEven(green b) is True. Only the operators on the path determine the answer, but
+    in the preset `clean` every operator of the tree has exactly one matching object, except that the object of an Exist
+    may be absent.
     """
 
+    # Subclasses define the splits in `_plan_splits`.
     report_by: ClassVar[tuple[str, ...]] = ("operator", "answer_kind")
     amounts: ClassVar[frozenset[str]] = frozenset({"train_size", "pool"})
     readings: ClassVar[frozenset[str]] = frozenset({"coding", "ties"})
@@ -75,54 +83,49 @@ class Gcog(Task):
 
     preset: PresetName = Option(
         "clean",
-        description="sound data (questions have one answer, booleans are balanced, distractors are as many "
-        "as asked for), or what the published code does",
+        description="clean: unambiguous questions, balanced booleans and exact numbers of distractors; released: what "
+        "the published code does",
     )
     coding: CodingName = Option(
         "integer",
-        description="how tokens are written: codes as numbers, as rows with a one, or as categories; the "
-        "examples are the same",
+        description="how tokens are coded: as numbers, one-hot, or as categories; the examples are the same",
     )
-    distractors: Range | None = Option(
-        None, description="fewest and most of them in training; None: as the preset says"
+    distractors: tuple[Count, Count] | None = Option(
+        None, description="lowest and highest number of distractors in training; None: that of the preset"
     )
-    operators: tuple[str, ...] = Option(
-        STANDARD, description="the operators in use; there are more than the paper's eight"
-    )
+    operators: tuple[str, ...] = Option(STANDARD, description="the operators in use; default: the paper's eight")
     two_objects: Share | None = Option(
-        None, description="how often a parity operator of a tree is about two objects; None: as the preset says"
+        None, description="how often a parity operator of a tree is about two objects; None: that of the preset"
     )
     constant_count: bool = Option(
-        False, description="an absent object is made up for by a distractor, so that counting does not betray it"
+        False, description="replace every absent object by a distractor, so that counting does not reveal its absence"
     )
     features: tuple[Feature, ...] = Option(
-        FEATURES,
-        description="what objects are made of: shape and colour first, then any other features with their values",
+        FEATURES, description="the features of objects with their values: shape and color, then any others"
     )
     grid: tuple[int, int] = Option((10, 10), description="columns and rows")
     task_shapes: Annotated[int, Option(ge=2, le=26)] | None = Option(
         None,
-        description="preset released: questions are about the first so many letters only (10 in the published "
-        "demonstrations)",
+        description="preset released: questions are only about this many letters, the first of the alphabet (10 in the "
+        "published demonstrations)",
     )
     train_size: Annotated[int, Option(ge=1)] | None = Option(
         None, description="examples of a finite training set; None: endless"
     )
     pool: Annotated[int, Option(ge=1)] | None = Option(
         None,
-        description="training asks so many questions again and again, each time with a fresh grid, as "
-        "published; None: all are fresh",
+        description="train on a fixed pool of this many questions, each time with a fresh grid, as published; None: "
+        "all questions are fresh",
     )
     ties: Ties | None = Option(
         None,
-        description="for foreign examples: several objects that fit are an error, or the smallest (x, y) "
-        "counts; None: as the preset says",
+        description="for foreign examples: if several objects match, report an error or take the smallest (x, y); "
+        "None: as in the preset",
     )
 
     @field_validator("features", mode="before")
     @classmethod
-    def _pairs(cls, value: object) -> object:
-        """Features may be given as a table, name by name."""
+    def _accept_mapping(cls, value: object) -> object:
         return tuple(value.items()) if isinstance(value, Mapping) else value
 
     @model_validator(mode="after")
@@ -131,7 +134,7 @@ class Gcog(Task):
         if low > high:
             raise ValueError(f"distractors: expected the lowest and the highest number, got {low}, {high}")
         if self.pool is not None and self.train_size is not None:
-            raise ValueError("pool, train_size: take a pool of questions or a finite training set, not both")
+            raise ValueError("pool, train_size: choose a pool of questions or a finite training set, not both")
         if self.preset == "released":
             fixed = {
                 "operators": STANDARD,
@@ -142,10 +145,10 @@ class Gcog(Task):
             }
             changed = [option for option, value in fixed.items() if getattr(self, option) != value]
             if changed:
-                raise ValueError(f"{', '.join(changed)}: the preset released is what it is; use the preset clean")
+                raise ValueError(f"{', '.join(changed)}: fixed in the preset released; use the preset clean")
         elif self.task_shapes is not None:
-            raise ValueError("task_shapes belongs to the preset released; the preset clean takes other features")
-        _ = self.settings  # made here, so that a condition without room is refused at once
+            raise ValueError("task_shapes: only for the preset released; use features in the preset clean")
+        _ = self.settings  # built here, so that a split without enough room is refused at once
         return self
 
     @cached_property
@@ -154,159 +157,175 @@ class Gcog(Task):
         return Schema(self.features, *self.grid, self.operators)
 
     @cached_property
-    def settings(self) -> Mapping[str, Setting]:
-        """The conditions by name, each with its plans."""
-        return {setting.condition.name: setting for setting in self._settings()}
+    def settings(self) -> Mapping[str, PlannedSplit]:
+        """The splits by name, each with its plans."""
+        return {planned.split.name: planned for planned in self._plan_splits()}
 
-    def _settings(self) -> Sequence[Setting]:
+    def _plan_splits(self) -> Sequence[PlannedSplit]:
         raise NotImplementedError
 
     @property
+    def _preset(self) -> GcogPreset:
+        return PRESETS[self.preset]
+
+    @property
     def _ties(self) -> Ties:
-        return PRESETS[self.preset].ties if self.ties is None else self.ties
+        return self._preset.ties if self.ties is None else self.ties
 
     @property
     def _distractors(self) -> tuple[int, int]:
-        return PRESETS[self.preset].distractors if self.distractors is None else self.distractors
+        return self._preset.distractors if self.distractors is None else self.distractors
 
     @property
     def _mixed_distractors(self) -> tuple[int, int]:
-        return PRESETS[self.preset].mixed_distractors if self.distractors is None else self.distractors
+        return self._preset.mixed_distractors if self.distractors is None else self.distractors
 
-    def _plan(
+    def _make_plan(
         self,
         depth: int,
         distractors: tuple[int, int] | None = None,
-        groups: tuple[Group, ...] | None = None,
-        named: tuple[tuple[str, tuple[int, ...]], ...] = (),
-    ) -> Plan:
-        """Questions of one depth; where nothing else is said, of all operators and with the usual distractors."""
+        groups: tuple[OperatorGroup, ...] | None = None,
+        allowed_objects: tuple[tuple[str, tuple[int, ...]], ...] = (),
+    ) -> QuestionPlan:
+        """Return a plan for questions of one depth, by default with the distractors of training and all operators."""
+        schema = self.domain
+        nodes = count_operators(depth)
         distractors = self._distractors if distractors is None else distractors
-        _check_room(self.domain, depth, distractors[1])
-        released = self.preset == "released"
-        two = PRESETS[self.preset].two_objects if self.two_objects is None else self.two_objects
-        shapes = self.task_shapes
-        if shapes is not None and operator_count(depth) > shapes * self.domain.sizes[1]:
+        objects = nodes + distractors[1]
+        needed = f"questions of depth {depth} have {nodes} operators and up to {distractors[1]} distractors"
+        if objects > schema.cells:
             raise ValueError(
-                f"task_shapes = {shapes}: questions of depth {depth} have {operator_count(depth)} "
-                f"operators, and there are only {shapes * self.domain.sizes[1]} objects to ask about"
+                f"{needed}, but the grid has only {schema.cells} cells; use smaller depths, fewer distractors or a "
+                "larger grid"
             )
-        return Plan(
-            schema=self.domain,
+        if objects > schema.object_count:
+            raise ValueError(
+                f"{needed}, but there are only {schema.object_count} different objects; use smaller depths, fewer "
+                "distractors or more features"
+            )
+        two_objects = self._preset.two_objects if self.two_objects is None else self.two_objects
+        if self.preset == "released" and depth == 1:
+            two_objects = 0.0
+        task_objects: tuple[int, ...] | None = None
+        if self.task_shapes is not None:
+            # In the number of an object, the shape runs fastest.
+            shapes = schema.sizes[0]
+            task_objects = tuple(n for n in range(schema.object_count) if n % shapes < self.task_shapes)
+            if nodes > len(task_objects):
+                raise ValueError(
+                    f"task_shapes = {self.task_shapes}: questions of depth {depth} have {nodes} operators, but there "
+                    f"are only {len(task_objects)} objects to ask about"
+                )
+        return QuestionPlan(
+            schema=schema,
             depth=depth,
-            groups=all_operators(self.domain, depth) if groups is None else groups,
+            groups=allow_all_operators(schema, depth) if groups is None else groups,
             distractors=distractors,
-            two_objects=0.0 if released and depth == 1 else two,
+            two_objects=two_objects,
             constant_count=self.constant_count,
-            named=named,
-            task_objects=None
-            if shapes is None
-            else tuple(
-                number for number in range(int(np.prod(self.domain.sizes))) if number % self.domain.sizes[0] < shapes
-            ),
+            allowed_objects=allowed_objects,
+            task_objects=task_objects,
         )
 
     @property
-    def conditions(self) -> Mapping[str, Condition]:
-        found = {name: setting.condition for name, setting in self.settings.items()}
+    def splits(self) -> Mapping[str, Split]:
+        splits = {name: planned.split for name, planned in self.settings.items()}
         if self.pool is not None:
-            summary = f"{found['train'].summary}; {self.pool} of them, asked again and again with fresh grids"
-            found["train"] = replace(found["train"], summary=summary, pooled=True)
-        return found
+            summary = f"{splits['train'].summary}; a pool of {self.pool} questions, repeated with fresh grids"
+            splits["train"] = replace(splits["train"], summary=summary, pooled=True)
+        return splits
 
     @property
     def answer_kinds(self) -> Array:
         return self.domain.answer_kinds
 
-    def size(self, condition: str) -> int | None:
-        return self.train_size if self.condition(condition).name == "train" else None
+    def size(self, split: str) -> int | None:
+        return self.train_size if self.get_split(split).name == "train" else None
 
     @cached_property
     def two(self) -> bool:
-        """Whether some question of some condition may be about two objects."""
-        return any(plan.two for setting in self.settings.values() for plan in setting.plans)
+        """Whether a question of any split may be about two objects."""
+        return any(plan.two for planned in self.settings.values() for plan in planned.plans)
 
     @cached_property
     def spec(self) -> Spec:
-        masks = [Field("rule_mask", "mask", along="rule")] if PRESETS[self.preset].masked else []
-        length = max(rule_length(plan.depth) for plan in self.settings["train"].plans)
+        length = max(get_rule_length(plan.depth) for plan in self.settings["train"].plans)
+        fields = CODINGS[self.coding].fields(self.domain, self.two)
+        if self._preset.masked:
+            fields.append(Field("rule_mask", "mask", along="rule"))
         return Spec(
-            (Stream("rule", length), Stream("stimulus", self.domain.cells + 1, Grid(*self.grid))),
-            (*CODINGS[self.coding].fields(self.domain, self.two), *masks),
+            (Stream("rule", length), Stream("stimulus", self.domain.cells + 1, GridShape(*self.grid))),
+            tuple(fields),
             Target("category", len(self.domain.answers)),
         )
 
-    def generate(self, condition: str, draws: Draws) -> Examples:
-        plans = self.settings[condition].plans
-        return self._examples(build_examples(plans, self.preset, self.block, condition != "train", draws))
+    def generate(self, split: str, draws: Draws) -> Examples:
+        plans = self.settings[split].plans
+        records = draw_fresh_records(plans, self.preset, self.block, split != "train", draws)
+        return self._make_examples(plans, records)
 
-    def blocks(self, condition: str, data_seed: DataSeed) -> Callable[[int], Examples]:
-        pooled = self._pooled(condition)
-        if pooled is None:
-            return super().blocks(condition, data_seed)
+    def blocks(self, split: str, data_seed: DataSeed) -> Callable[[int], Examples]:
+        pool_size = self._get_pool_size(split)
+        if pool_size is None:
+            return super().blocks(split, data_seed)
+        plans = self.settings[split].plans
         drawn_by = self.drawn_by()
-        pool = make_pool(self.settings[condition].plans, self.preset, pooled, stream("pool", drawn_by, data_seed))
-        # Which questions are asked when, and their grids, differ from pool to pool.
-        named = stream("pooled", drawn_by, pooled, data_seed)
-        return lambda block: self._examples(ask_examples(pool, self.block, named.block(block)))
+        pool = make_pool(plans, self.preset, pool_size, stream("pool", drawn_by, data_seed))
+        # Which questions are asked when, and their grids, differ between pools of different sizes.
+        data_stream = stream("pooled", drawn_by, pool_size, data_seed)
+        return lambda block: self._make_examples(plans, pool.draw_records(self.block, data_stream.block(block)))
 
-    def _pooled(self, condition: str) -> int | None:
-        """How many questions there are in the pool of a condition; None: all are fresh."""
-        return self.pool if condition == "train" else None
+    def _get_pool_size(self, split: str) -> int | None:
+        """Return the number of questions in the pool of a split; None if all questions are fresh."""
+        return self.pool if split == "train" else None
 
-    def _examples(self, block: Block) -> Examples:
-        """Tokens in the coding of this task."""
-        tokens, targets, factors = block
+    def _make_examples(self, plans: Sequence[QuestionPlan], records: Iterable[RecordsOfPlan]) -> Examples:
+        tokens, targets, factors = encode_block(plans, self._preset.unnamed_code, records)
         inputs = CODINGS[self.coding].write(self.domain, self.two, tokens)
-        if PRESETS[self.preset].masked:
+        if self._preset.masked:
             inputs["rule_mask"] = tokens.mask
         return Examples(inputs, targets, factors)
 
-    def tokens(self, examples: Examples) -> Tokens:
-        """The tokens behind the inputs, whatever their coding."""
+    def tokens(self, examples: Examples) -> GcogTokens:
+        """Return the tokens behind the inputs, independently of the coding."""
         return CODINGS[self.coding].read(self.domain, examples.inputs)
 
     def solve(self, examples: Examples) -> Array:
         tokens = self.tokens(examples)
-        return np.array(
-            [
-                solve(
-                    self.domain, read_tree(self.domain, rule.tolist()), read_things(self.domain, grid), self._ties
-                ).answer
-                for rule, grid in zip(tokens.rule, tokens.grid, strict=True)
-            ],
-            np.int64,
-        )
+        answers = []
+        for rule, grid in zip(tokens.rule, tokens.grid, strict=True):
+            tree = read_tree(self.domain, rule.tolist())
+            answers.append(solve(self.domain, tree, read_objects(self.domain, grid), self._ties).answer)
+        return np.array(answers, np.int64)
 
-    def view(self, examples: Examples, index: int) -> View:
-        """One example as a tree, objects and a path."""
+    def view(self, examples: Examples, index: int) -> ExampleView:
+        """Return one example as a tree, objects and a solution."""
         tokens = self.tokens(examples[index : index + 1])
-        tree, things = read_tree(self.domain, tokens.rule[0].tolist()), read_things(self.domain, tokens.grid[0])
-        solution = solve(self.domain, tree, things, self._ties)
-        return View(self.name, self.domain, tree, things, solution, int(examples.targets[index]))
+        tree = read_tree(self.domain, tokens.rule[0].tolist())
+        objects = read_objects(self.domain, tokens.grid[0])
+        solution = solve(self.domain, tree, objects, self._ties)
+        return ExampleView(self.name, self.domain, tree, objects, solution, int(examples.targets[index]))
 
     def sentences(self, examples: Examples, form: FormName = "english") -> list[str]:
-        """The questions in words."""
-        return [
-            write_sentence(self.domain, read_tree(self.domain, rule.tolist()), form)
-            for rule in self.tokens(examples).rule
-        ]
+        """Return the questions in words."""
+        rules = self.tokens(examples).rule.tolist()
+        return [write_sentence(self.domain, read_tree(self.domain, rule), form) for rule in rules]
 
-    def pixels(self, examples: Examples, cell: int = CELL) -> Image:
-        """The grids as pictures of red, green and blue, (B, height, width, 3), with cells of that many pixels."""
+    def pixels(self, examples: Examples, cell: int = CELL_PIXELS) -> Image:
+        """Return the grids as RGB images, (B, height, width, 3), with cells of this many pixels."""
         return render(self.domain, self.tokens(examples).grid, cell)
 
     def describe(self, examples: Examples, index: int) -> str:
-        return describe(self.view(examples, index))
+        return describe_example(self.view(examples, index))
 
     def picture(self, examples: Examples, index: int) -> str:
-        return picture(self.view(examples, index))
+        return draw_example(self.view(examples, index))
 
     def record(self, examples: Examples, index: int) -> dict[str, Any]:
         view = self.view(examples, index)
         return {
-            "tree": tree_data(self.domain, view.tree),
-            "objects": [thing_data(self.domain, thing) for thing in view.things],
+            "tree": tree_to_json(self.domain, view.tree),
+            "objects": [object_to_json(self.domain, grid_object) for grid_object in view.objects],
             "target": view.target,
             "answer": self.domain.answer_name(view.target),
             "path": [step.value for step in view.solution.steps[:-1]],
@@ -314,45 +333,22 @@ class Gcog(Task):
             **{key: value for key, value in super().record(examples, index).items() if key != "target"},
         }
 
-    def judge(self, path: Path, **companions: Path) -> Judgement:
+    def judge(self, path: Path, **companions: Path) -> ForeignFileReport:
         if companions:
-            raise UsageError(f"{self.name}: examples stand for themselves; leave {', '.join(companions)} away")
+            raise UsageError(f"{self.name}: examples need no companion files; omit {', '.join(companions)}")
         return judge_file(path, self.domain, self._ties)
 
-    def shortcuts(self, condition: str) -> Sequence[Shortcut]:
-        self.condition(condition)
-        return task_shortcuts(
-            self.settings[condition].plans, self.tokens, self.preset == "released", self._pooled(condition)
-        )
+    def shortcuts(self, split: str) -> Sequence[Shortcut]:
+        self.get_split(split)
+        pool_size = self._get_pool_size(split)
+        return list_shortcuts(self.settings[split].plans, self.tokens, self.preset == "released", pool_size)
 
-    def ceilings(self, condition: str) -> Mapping[str, float]:
-        self.condition(condition)
-        return generic_ceilings(self.settings[condition].plans, self.preset == "released", self._pooled(condition))
+    def ceilings(self, split: str) -> Mapping[str, float]:
+        self.get_split(split)
+        pool_size = self._get_pool_size(split)
+        return compute_ceilings(self.settings[split].plans, self.preset == "released", pool_size)
 
-    def artefacts(self, condition: str) -> Sequence[Artefact]:
-        self.condition(condition)
-        return task_artefacts(
-            self.settings[condition].plans, self.tokens, self.preset == "released", self._pooled(condition)
-        )
-
-
-def check_standard(task: Gcog) -> None:
-    """Refuse other operators where it is the paper's eight that are divided."""
-    if task.operators != STANDARD:
-        raise ValueError(f"operators: {task.name} divides the eight operators of the paper; leave the option away")
-
-
-def _check_room(schema: Schema, depth: int, distractors: int) -> None:
-    """Refuse questions with more objects than there are cells or different objects."""
-    nodes = operator_count(depth)
-    most = f"questions of depth {depth} have {nodes} operators and up to {distractors} distractors"
-    if nodes + distractors > schema.cells:
-        raise ValueError(
-            f"{most}, but the grid has only {schema.cells} cells; take smaller depths, fewer distractors "
-            "or a larger grid"
-        )
-    if nodes + distractors > np.prod(schema.sizes):
-        raise ValueError(
-            f"{most}, but there are only {np.prod(schema.sizes)} different objects; take smaller depths, "
-            "fewer distractors or more features"
-        )
+    def artefacts(self, split: str) -> Sequence[Artefact]:
+        self.get_split(split)
+        pool_size = self._get_pool_size(split)
+        return list_artefacts(self.settings[split].plans, self.tokens, self.preset == "released", pool_size)

@@ -1,94 +1,97 @@
-"""A question as a tree, and the objects it is about: plain values, and their JSON form.
+"""A question as a tree, the objects on the grid, and their JSON form.
 
-A leaf or a condition is `{"op": name, "objects": [{"shape": …, "color": …}]}`, null where a feature is not named, with
-a `"number"` where the operator compares with one; a conditional is `{"if": leaf, "then": tree, "else": tree}`.
+An operator is `{"op": name, "objects": [{"shape": …, "color": …}]}`, with null for a feature that the question does not
+state and a `"number"` if the operator compares with one. A conditional is `{"if": operator, "then": tree, "else": tree}`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from unseen.tasks.gcog.schema import Schema
 
-Named = tuple[str | None, ...]
-"""What a question says of one object: a value of each feature, or None where it says nothing."""
+Description = tuple[str | None, ...]
+"""What a question states about one object: a value of each feature, or None."""
 
 
 @dataclass(frozen=True)
-class Ask:
-    """One operator and what it is asked about."""
+class Query:
+    """One operator and the objects it asks about."""
 
     operator: str
-    objects: tuple[Named, ...]
+    objects: tuple[Description, ...]
     number: int | None = None
 
 
 @dataclass(frozen=True)
-class Branch:
-    """If the condition holds, the one; otherwise the other."""
+class Conditional:
+    """If the test is true, the answer is that of `then`, and that of `otherwise` if it is false."""
 
-    condition: Ask
+    test: Query
     then: Tree
     otherwise: Tree
 
 
-Tree = Ask | Branch
+Tree = Query | Conditional
 
 
 @dataclass(frozen=True)
-class Thing:
-    """An object on the grid: a value of each feature, and its column x and row y."""
+class GridObject:
+    """An object on the grid: a value of each feature, its column x and its row y."""
 
     values: tuple[str, ...]
     x: int
     y: int
 
 
-def top(tree: Tree) -> Ask:
-    """The operator at the root."""
-    return tree.condition if isinstance(tree, Branch) else tree
+def get_query(node: Tree) -> Query:
+    """Return the operator of a node: a query itself, or the test of a conditional."""
+    return node.test if isinstance(node, Conditional) else node
 
 
-def levels(tree: Tree) -> list[list[Tree]]:
-    """The nodes of a tree level by level, THEN before ELSE; a conditional counts with the operator above it."""
-    found: list[list[Tree]] = [[tree]]
-    while below := [child for node in found[-1] if isinstance(node, Branch) for child in (node.then, node.otherwise)]:
-        found.append(below)
-    return found
+def list_levels(tree: Tree) -> list[list[Tree]]:
+    """Return the nodes of a tree level by level, THEN before ELSE. A conditional and its test are one node."""
+    levels: list[list[Tree]] = [[tree]]
+    while True:
+        children: list[Tree] = []
+        for node in levels[-1]:
+            if isinstance(node, Conditional):
+                children += [node.then, node.otherwise]
+        if not children:
+            return levels
+        levels.append(children)
 
 
-def asks(tree: Tree) -> Iterator[Ask]:
-    """All operators of a tree in level order."""
-    for level in levels(tree):
-        yield from map(top, level)
+def measure_depth(tree: Tree) -> int:
+    """Return the number of operators and conditionals on a path from the root to a leaf.
 
-
-def depth(tree: Tree) -> int:
-    """Nodes on a path from root to leaf, operators and conditionals.
-
-    >>> leaf = Ask("Exist", (("a", "red"),))
-    >>> depth(leaf), depth(Branch(leaf, leaf, leaf))
+    >>> leaf = Query("Exist", (("a", "red"),))
+    >>> measure_depth(leaf), measure_depth(Conditional(leaf, leaf, leaf))
     (1, 3)
     """
-    return 2 * len(levels(tree)) - 1
+    return 2 * len(list_levels(tree)) - 1
 
 
-def tree_data(schema: Schema, tree: Tree) -> dict[str, Any]:
-    """A tree as JSON values."""
-    if isinstance(tree, Branch):
+def tree_to_json(schema: Schema, tree: Tree) -> dict[str, Any]:
+    """Return a tree as JSON values."""
+    if isinstance(tree, Conditional):
         return {
-            "if": tree_data(schema, tree.condition),
-            "then": tree_data(schema, tree.then),
-            "else": tree_data(schema, tree.otherwise),
+            "if": tree_to_json(schema, tree.test),
+            "then": tree_to_json(schema, tree.then),
+            "else": tree_to_json(schema, tree.otherwise),
         }
     names = [name for name, _ in schema.features]
-    data: dict[str, Any] = {"op": tree.operator, "objects": [dict(zip(names, o, strict=True)) for o in tree.objects]}
-    return data if tree.number is None else {**data, "number": tree.number}
+    objects = [dict(zip(names, description, strict=True)) for description in tree.objects]
+    data: dict[str, Any] = {"op": tree.operator, "objects": objects}
+    if tree.number is not None:
+        data["number"] = tree.number
+    return data
 
 
-def thing_data(schema: Schema, thing: Thing) -> dict[str, Any]:
-    """An object on the grid as JSON values."""
-    names = [name for name, _ in schema.features]
-    return {**dict(zip(names, thing.values, strict=True)), "x": thing.x, "y": thing.y}
+def object_to_json(schema: Schema, grid_object: GridObject) -> dict[str, Any]:
+    """Return an object on the grid as JSON values."""
+    data: dict[str, Any] = {}
+    for (name, _), value in zip(schema.features, grid_object.values, strict=True):
+        data[name] = value
+    return {**data, "x": grid_object.x, "y": grid_object.y}

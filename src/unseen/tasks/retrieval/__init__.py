@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unseen.tasks.retrieval.files import read_examples, write_json_lines, write_tsv
-from unseen.tasks.retrieval.mapping_file import load_mapping, write_mapping
+from unseen.tasks.retrieval.mapping import load_mapping, write_mapping
 from unseen.tasks.retrieval.task import Retrieval
 
 __all__ = ["Retrieval", "load_mapping", "read_examples", "write_json_lines", "write_mapping", "write_tsv"]

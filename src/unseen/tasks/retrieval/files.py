@@ -1,9 +1,9 @@
-"""Examples in files: the published three-line TSV, and JSON lines.
+"""Examples in files: the published three-line TSV, and JSON lines; and comparing them with the plain solver.
 
 TSV, three lines per datapoint: `sequence` and n fields of F characters 0/1; `query` and `have you seen X` (T2: `have
 you seen X and Y`); `answer` and `yes` or `no`. JSON lines: `{"sequence": [[active features], …], "query": [ids],
 "answer": true}`. Features and ids count from 0. The length is read from the file. T2 queries are sets; the order in
-which the text names the two features is kept in the factor `named`, for writing alone.
+which the text names the two features is kept in the factor `named`, for writing only.
 """
 
 from __future__ import annotations
@@ -20,17 +20,78 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unseen.errors import CheckFailed
-from unseen.tasks.base import Examples
-from unseen.tasks.text import read_lines
+from unseen.tasks.base import Examples, ForeignFileReport, Mismatch, read_lines
+from unseen.tasks.retrieval.mapping import Table
+from unseen.tasks.retrieval.solver import solve_all
 
 _QUERY = re.compile(rb"query\thave you seen ([0-9]{1,9})(?: and ([0-9]{1,9}))?")
 _ANSWERS = {b"answer\tyes": 1, b"answer\tno": 0}
+_PREFIX = len("sequence")
+
+
+def judge_file(path: str | Path, kind: str, table: Table, features: int = 36) -> ForeignFileReport:
+    """Read a file of examples and compare every answer with that of the plain solver."""
+    examples = read_examples(path, kind, features)
+    answers = examples.targets[:, 0]
+    expected = solve_all(kind, examples.inputs["sequence"], examples.inputs["query"], table)
+    text = ("no", "yes")
+    mismatches = []
+    for row in np.flatnonzero(answers != expected):
+        mismatches.append(Mismatch(int(examples.factors["line"][row]), text[answers[row]], text[expected[row]]))
+    return ForeignFileReport(len(examples), tuple(mismatches))
+
+
+def query_numbers(examples: Examples) -> list[list[int]]:
+    """What each query names: its id, or the two features of a T2 query in the order of its text."""
+    if "named" in examples.factors:
+        named_features: list[list[int]] = examples.factors["named"].tolist()
+        return named_features
+    return [np.flatnonzero(query).tolist() for query in examples.inputs["query"]]
+
+
+# Writing
+
+
+def write_tsv(examples: Examples, path: str | Path) -> None:
+    """Write examples in the published form."""
+    sequence = examples.inputs["sequence"]
+    count, length, features = sequence.shape
+    # The fields of all sequences as one text, each with a tab in front.
+    text = np.full((count, length, features + 1), ord("\t"), np.uint8)
+    text[:, :, 1:] = sequence + ord("0")
+    fields = text.tobytes()
+    width = length * (features + 1)
+    with Path(path).open("wb") as file:
+        for row, (query, answer) in enumerate(zip(query_numbers(examples), examples.targets[:, 0], strict=True)):
+            numbers = " and ".join(map(str, query))
+            file.write(b"sequence%b\n" % fields[row * width : (row + 1) * width])
+            file.write(f"query\thave you seen {numbers}\nanswer\t{'yes' if answer else 'no'}\n".encode())
+
+
+def write_json_lines(examples: Examples, path: str | Path) -> None:
+    """Write examples as JSON lines."""
+    sequence = examples.inputs["sequence"]
+    # All active features one after the other, and where those of each token end.
+    active = np.nonzero(sequence)[2].tolist()
+    boundaries = np.cumsum(sequence.sum(axis=2, dtype=np.int64)).reshape(sequence.shape[:2]).tolist()
+    start = 0
+    with Path(path).open("wb") as file:
+        for row, query, answer in zip(boundaries, query_numbers(examples), examples.targets[:, 0], strict=True):
+            tokens = []
+            for stop in row:
+                tokens.append(active[start:stop])
+                start = stop
+            record = {"sequence": tokens, "query": query, "answer": bool(answer)}
+            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+
+
+# Reading
 
 
 def read_examples(path: str | Path, kind: str, features: int = 36) -> Examples:
-    """The examples of a file in either form, checked; an error names the file and the line.
+    """Read the examples of a file in either form and check them; an error names the file and the line.
 
-    The factor `line` is where each answer stands (counted from 1).
+    The factor `line` is the line of each answer (counted from 1).
     """
     path = Path(path)
     lines = read_lines(path)
@@ -40,120 +101,82 @@ def read_examples(path: str | Path, kind: str, features: int = 36) -> Examples:
     return read(path, lines, kind, features)
 
 
-def write_tsv(examples: Examples, path: str | Path) -> None:
-    """Write examples in the published form."""
-    sequence = examples.inputs["sequence"]
-    count, length, features = sequence.shape
-    text = np.full((count, length, features + 1), ord("\t"), np.uint8)
-    text[:, :, 1:] = sequence + ord("0")
-    fields = text.tobytes()
-    width = length * (features + 1)
-    with Path(path).open("wb") as file:
-        for i, (query, answer) in enumerate(zip(named_features(examples), examples.targets[:, 0], strict=True)):
-            asked = " and ".join(str(feature) for feature in query)
-            verdict = "yes" if answer else "no"
-            file.write(b"sequence%b\n" % fields[i * width : (i + 1) * width])
-            file.write(f"query\thave you seen {asked}\nanswer\t{verdict}\n".encode())
-
-
-def write_json_lines(examples: Examples, path: str | Path) -> None:
-    """Write examples as JSON lines."""
-    sequence = examples.inputs["sequence"]
-    ends = np.cumsum(sequence.sum(axis=2, dtype=np.int64)).reshape(sequence.shape[:2])
-    active = np.nonzero(sequence)[2].tolist()
-    start = 0
-    with Path(path).open("wb") as file:
-        for row, query, answer in zip(ends.tolist(), named_features(examples), examples.targets[:, 0], strict=True):
-            tokens = [active[a:b] for a, b in zip([start, *row], row, strict=False)]
-            start = row[-1]
-            record = {"sequence": tokens, "query": query, "answer": bool(answer)}
-            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
-
-
-def named_features(examples: Examples) -> list[list[int]]:
-    """What each query names: its id, or the two features of a T2 query in the order of its text."""
-    if "named" in examples.factors:
-        named: list[list[int]] = examples.factors["named"].tolist()
-        return named
-    return [np.flatnonzero(query).tolist() for query in examples.inputs["query"]]
-
-
-def _read_tsv(path: Path, lines: list[bytes], kind: str, features: int) -> Examples:
-    length, rest = divmod(len(lines[0]) - len("sequence"), features + 1)
-    if lines[0].startswith(b"sequence\t") and (rest or not length):
+def _read_tsv(path: Path, lines: list[bytes], task: str, features: int) -> Examples:
+    length, remainder = divmod(len(lines[0]) - _PREFIX, features + 1)
+    if lines[0].startswith(b"sequence\t") and (remainder or not length):
         _fail(path, 1, f"expected tokens of {features} characters, tabs between them", lines[0])
-    asked: dict[bytes, tuple[int, ...]] = {}
-    queries, answers = [], []
+    parsed: dict[bytes, tuple[int, ...]] = {}  # there are few different queries
+    queries = []
+    answers = []
     for number, line in enumerate(lines, 1):
-        part = number % 3
-        if part == 1:
+        if number % 3 == 1:
             _check_sequence(path, number, line, length, features)
-        elif part == 2:
-            if line not in asked:
-                asked[line] = _parse_query(path, number, line, kind, features)
-            queries.append(asked[line])
+        elif number % 3 == 2:
+            if line not in parsed:
+                parsed[line] = _parse_query(path, number, line, task, features)
+            queries.append(parsed[line])
         else:
             answer = _ANSWERS.get(line)
             if answer is None:
                 _fail(path, number, "expected 'answer', tab, 'yes' or 'no'", line)
             answers.append(answer)
     if len(lines) % 3:
-        raise CheckFailed(
-            f"{path}, line {len(lines)}: the last datapoint is cut; a datapoint has three lines, "
-            f"the file has {len(lines)}"
-        )
-    text = np.frombuffer(b"".join(line[8:] for line in lines[::3]), np.uint8)
+        message = f"the last datapoint is cut; a datapoint has three lines, the file has {len(lines)}"
+        raise _error(path, len(lines), message)
+    text = np.frombuffer(b"".join(line[_PREFIX:] for line in lines[::3]), np.uint8)
     bits = text.reshape(len(answers), length, features + 1)[:, :, 1:] - np.uint8(ord("0"))
-    return _examples(bits, queries, answers, 3 * np.arange(len(answers)) + 3, kind, features)
+    return _make_examples(bits, queries, answers, 3 * np.arange(len(answers)) + 3, task)
 
 
 def _check_sequence(path: Path, number: int, line: bytes, length: int, features: int) -> None:
     if not line.startswith(b"sequence\t"):
         _fail(path, number, "expected 'sequence', tab, the tokens", line)
-    if len(line) != 8 + length * (features + 1):
-        raise CheckFailed(
-            f"{path}, line {number}: expected {length} tokens of {features} characters as in line 1 "
-            f"({8 + length * (features + 1)} characters in all); the line has {len(line)}"
-        )
-    if line[8 :: features + 1] != b"\t" * length or line.count(b"\t") != length:
-        raise CheckFailed(f"{path}, line {number}: expected tokens of {features} characters, tabs between them")
-    if line[8:].translate(None, b"01\t"):
-        wrong = line[8:].translate(None, b"01\t")[:1].decode("latin-1")
-        raise CheckFailed(f"{path}, line {number}: tokens are written with 0 and 1; got {wrong!r}")
+    expected = _PREFIX + length * (features + 1)
+    if len(line) != expected:
+        shape = f"{length} tokens of {features} characters as in line 1 ({expected} characters in all)"
+        raise _error(path, number, f"expected {shape}; the line has {len(line)}")
+    if line[_PREFIX :: features + 1] != b"\t" * length or line.count(b"\t") != length:
+        raise _error(path, number, f"expected tokens of {features} characters, tabs between them")
+    odd_characters = line[_PREFIX:].translate(None, b"01\t")
+    if odd_characters:
+        first = odd_characters[:1].decode("latin-1")
+        raise _error(path, number, f"tokens are written with 0 and 1; got {first!r}")
 
 
-def _parse_query(path: Path, number: int, line: bytes, kind: str, features: int) -> tuple[int, ...]:
-    found = _QUERY.fullmatch(line)
-    if not found or (found[2] is None) == (kind == "T2"):
-        form = "'have you seen X and Y'" if kind == "T2" else "'have you seen X'"
+def _parse_query(path: Path, number: int, line: bytes, task: str, features: int) -> tuple[int, ...]:
+    match = _QUERY.fullmatch(line)
+    if not match or (match[2] is None) == (task == "T2"):
+        form = "'have you seen X and Y'" if task == "T2" else "'have you seen X'"
         _fail(path, number, f"expected 'query', tab, {form}", line)
-    query = tuple(int(part) for part in found.groups() if part is not None)
-    _check_query(path, number, query, kind, features)
+    query = tuple(int(group) for group in match.groups() if group is not None)
+    _check_query(path, number, query, task, features)
     return query
 
 
-def _check_query(path: Path, number: int, query: Sequence[int], kind: str, features: int) -> None:
-    wanted = 2 if kind == "T2" else 1
-    if len(query) != wanted:
-        raise CheckFailed(f"{path}, line {number}: a {kind} query names {wanted} number(s); got {list(query)}")
+def _check_query(path: Path, number: int, query: Sequence[int], task: str, features: int) -> None:
+    expected = 2 if task == "T2" else 1
+    if len(query) != expected:
+        raise _error(path, number, f"a {task} query names {expected} number(s); got {list(query)}")
     for value in query:
         if not 0 <= value < features:
-            raise CheckFailed(f"{path}, line {number}: the query must be within 0 … {features - 1}; got {value}")
-    if len(set(query)) != wanted:
-        raise CheckFailed(f"{path}, line {number}: the two features of a query must differ; got {list(query)}")
+            raise _error(path, number, f"the query must be within 0 … {features - 1}; got {value}")
+    if len(set(query)) != expected:
+        raise _error(path, number, f"the two features of a query must differ; got {list(query)}")
 
 
-def _read_json(path: Path, lines: list[bytes], kind: str, features: int) -> Examples:
+def _read_json(path: Path, lines: list[bytes], task: str, features: int) -> Examples:
     length = 0
-    active, sizes = array("l"), array("l")  # all active features one after the other; how many each token has
-    queries, answers = [], []
+    active = array("l")  # all active features one after the other
+    sizes = array("l")  # how many of them each token has
+    queries = []
+    answers = []
     for number, line in enumerate(lines, 1):
         tokens, query, answer = _parse_record(path, number, line)
-        _check_query(path, number, query, kind, features)
+        _check_query(path, number, query, task, features)
         length = length or len(tokens)
         if len(tokens) != length or not tokens:
             expected = f"{length} tokens as in line 1" if length else "at least one token"
-            raise CheckFailed(f"{path}, line {number}: expected {expected}; got {len(tokens)}")
+            raise _error(path, number, f"expected {expected}; got {len(tokens)}")
         flat = list(chain.from_iterable(tokens))
         if set(map(type, flat)) - {int} or (flat and not 0 <= min(flat) <= max(flat) < features):
             _fail(path, number, f"features are numbers 0 … {features - 1}", line)
@@ -161,14 +184,15 @@ def _read_json(path: Path, lines: list[bytes], kind: str, features: int) -> Exam
         sizes.extend(map(len, tokens))
         queries.append(tuple(query))
         answers.append(int(answer))
-    tokens_bits = np.zeros((len(sizes), features), np.uint8)
-    tokens_bits[np.repeat(np.arange(len(sizes)), sizes), active] = 1
-    repeats = tokens_bits.sum(axis=1) != np.asarray(sizes)
+    token_bits = np.zeros((len(sizes), features), np.uint8)
+    token_bits[np.repeat(np.arange(len(sizes)), sizes), active] = 1
+    # A token that names a feature twice has fewer bits than names.
+    repeats = token_bits.sum(axis=1) != np.asarray(sizes)
     if repeats.any():
         number = int(repeats.argmax()) // length + 1
         _fail(path, number, "a token names each of its features once", lines[number - 1])
-    bits = tokens_bits.reshape(len(lines), length, features)
-    return _examples(bits, queries, answers, np.arange(len(lines)) + 1, kind, features)
+    bits = token_bits.reshape(len(lines), length, features)
+    return _make_examples(bits, queries, answers, np.arange(len(lines)) + 1, task)
 
 
 def _parse_record(path: Path, number: int, line: bytes) -> tuple[list[list[int]], list[int], bool]:
@@ -179,6 +203,7 @@ def _parse_record(path: Path, number: int, line: bytes) -> tuple[list[list[int]]
     if not isinstance(record, dict) or set(record) != {"sequence", "query", "answer"}:
         _fail(path, number, "expected an object with the keys sequence, query, answer", line)
     tokens, query, answer = record["sequence"], record["query"], record["answer"]
+    # `type`, not `isinstance`: True is an int, but not a feature.
     if not isinstance(tokens, list) or set(map(type, tokens)) - {list}:
         _fail(path, number, "'sequence' must be a list of lists of features", line)
     if not isinstance(query, list) or set(map(type, query)) - {int}:
@@ -188,21 +213,23 @@ def _parse_record(path: Path, number: int, line: bytes) -> tuple[list[list[int]]
     return tokens, query, answer
 
 
-def _examples(
+def _make_examples(
     bits: NDArray[np.uint8],
     queries: Sequence[Sequence[int]],
     answers: Sequence[int],
-    line: NDArray[np.int64],
-    kind: str,
-    features: int,
+    lines: NDArray[np.int64],
+    task: str,
 ) -> Examples:
-    named = np.array(queries, np.int64)
-    query = np.zeros((len(answers), features), np.uint8)
-    np.put_along_axis(query, named, 1, axis=1)
-    factors = {"line": line, "named": named} if kind == "T2" else {"line": line}
+    numbers = np.array(queries, np.int64)
+    query = np.zeros((len(answers), bits.shape[2]), np.uint8)
+    np.put_along_axis(query, numbers, 1, axis=1)
+    factors = {"line": lines, "named": numbers} if task == "T2" else {"line": lines}
     return Examples({"sequence": bits, "query": query}, np.array(answers, np.uint8)[:, None], factors)
 
 
+def _error(path: Path, number: int, message: str) -> CheckFailed:
+    return CheckFailed(f"{path}, line {number}: {message}")
+
+
 def _fail(path: Path, number: int, expected: str, line: bytes) -> NoReturn:
-    got = line[:60].decode("utf-8", "replace")
-    raise CheckFailed(f"{path}, line {number}: {expected}; got {got!r}")
+    raise _error(path, number, f"{expected}; got {line[:60].decode('utf-8', 'replace')!r}")

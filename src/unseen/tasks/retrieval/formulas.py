@@ -1,21 +1,21 @@
 """What a query asks: formulas over features, evaluated for many sequences at once.
 
-A formula speaks of *slots* (0, 1, …). A binding says which feature sits in each slot, so one formula serves every
-query of a task. Another atom is another small class with the three methods of `Formula`.
+A formula speaks of *slots* (0, 1, …). A binding says which feature is in each slot, so one formula serves every query
+of a task. To add an atom, add a small class with the three methods of `Formula`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from unseen.randomness import Bools, Ints
 from unseen.tasks.base import Array
 
-Where = Sequence[Sequence[int]]
+Occurrences = Sequence[Sequence[int]]
 """For each slot, the tokens that carry its feature, ascending."""
 
 
@@ -26,11 +26,11 @@ class Formula(Protocol):
         """Whether it is true, (B,), given the activity of each slot's feature, (B, slots, n)."""
         ...
 
-    def words(self, names: Sequence[str]) -> str:
+    def phrase(self, names: Sequence[str]) -> str:
         """The statement in words, with a name for each slot."""
         ...
 
-    def why(self, names: Sequence[str], where: Where) -> tuple[bool, str]:
+    def explain(self, names: Sequence[str], occurrences: Occurrences) -> tuple[bool, str]:
         """Whether it is true of one sequence, and the evidence."""
         ...
 
@@ -44,11 +44,11 @@ class Occurs:
     def holds(self, columns: Bools) -> Bools:
         return np.asarray(columns[:, self.slot].any(axis=1))
 
-    def words(self, names: Sequence[str]) -> str:
+    def phrase(self, names: Sequence[str]) -> str:
         return names[self.slot]
 
-    def why(self, names: Sequence[str], where: Where) -> tuple[bool, str]:
-        return bool(where[self.slot]), place(names[self.slot], where[self.slot])
+    def explain(self, names: Sequence[str], occurrences: Occurrences) -> tuple[bool, str]:
+        return bool(occurrences[self.slot]), list_tokens(names[self.slot], occurrences[self.slot])
 
 
 @dataclass(frozen=True)
@@ -62,65 +62,66 @@ class Before:
         seen = np.logical_or.accumulate(columns[:, self.first, :-1], axis=1)
         return np.asarray((seen & columns[:, self.second, 1:]).any(axis=1))
 
-    def words(self, names: Sequence[str]) -> str:
+    def phrase(self, names: Sequence[str]) -> str:
         return f"{names[self.first]} before {names[self.second]}"
 
-    def why(self, names: Sequence[str], where: Where) -> tuple[bool, str]:
-        first, second = where[self.first], where[self.second]
-        absent = [place(names[s], ()) for s in (self.first, self.second) if not where[s]]
+    def explain(self, names: Sequence[str], occurrences: Occurrences) -> tuple[bool, str]:
+        slots = (self.first, self.second)
+        absent = [list_tokens(names[slot], ()) for slot in slots if not occurrences[slot]]
         if absent:
             return False, ", ".join(absent)
-        earliest, latest = first[0], second[-1]
+        earliest = occurrences[self.first][0]
+        latest = occurrences[self.second][-1]
         sign = "<" if earliest < latest else "≥"
-        return earliest < latest, (
-            f"{place(names[self.first], first)}, {place(names[self.second], second)}, and {earliest} {sign} {latest}"
-        )
+        tokens = ", ".join(list_tokens(names[slot], occurrences[slot]) for slot in slots)
+        return earliest < latest, f"{tokens}, and {earliest} {sign} {latest}"
 
 
 @dataclass(frozen=True)
-class And:
-    """Every part is true."""
+class Junction:
+    """Formulas joined by "and" or "or". The evidence is that of the terms that have the value of the whole."""
 
-    parts: tuple[Formula, ...]
-
-    def holds(self, columns: Bools) -> Bools:
-        return np.asarray(np.logical_and.reduce([part.holds(columns) for part in self.parts]))
-
-    def words(self, names: Sequence[str]) -> str:
-        return " and ".join(part.words(names) for part in self.parts)
-
-    def why(self, names: Sequence[str], where: Where) -> tuple[bool, str]:
-        told = [part.why(names, where) for part in self.parts]
-        value = all(true for true, _ in told)
-        return value, ", ".join(text for true, text in told if true == value)
-
-
-@dataclass(frozen=True)
-class Or:
-    """Some part is true."""
-
-    parts: tuple[Formula, ...]
+    terms: tuple[Formula, ...]
+    needs_all: ClassVar[bool]
+    conjunction: ClassVar[str]
+    separator: ClassVar[str]
 
     def holds(self, columns: Bools) -> Bools:
-        return np.asarray(np.logical_or.reduce([part.holds(columns) for part in self.parts]))
+        values = [term.holds(columns) for term in self.terms]
+        return np.asarray(np.all(values, axis=0) if self.needs_all else np.any(values, axis=0))
 
-    def words(self, names: Sequence[str]) -> str:
-        return ", or ".join(part.words(names) for part in self.parts)
+    def phrase(self, names: Sequence[str]) -> str:
+        return self.conjunction.join(term.phrase(names) for term in self.terms)
 
-    def why(self, names: Sequence[str], where: Where) -> tuple[bool, str]:
-        told = [part.why(names, where) for part in self.parts]
-        value = any(true for true, _ in told)
-        return value, "; ".join(text for true, text in told if true == value)
+    def explain(self, names: Sequence[str], occurrences: Occurrences) -> tuple[bool, str]:
+        explained = [term.explain(names, occurrences) for term in self.terms]
+        values = [value for value, _ in explained]
+        whole = all(values) if self.needs_all else any(values)
+        return whole, self.separator.join(text for value, text in explained if value == whole)
 
 
-_A, _B, _C, _D = (Occurs(slot) for slot in range(4))
+class And(Junction):
+    """Every term is true."""
+
+    needs_all = True
+    conjunction = " and "
+    separator = ", "
+
+
+class Or(Junction):
+    """Some term is true."""
+
+    needs_all = False
+    conjunction = ", or "
+    separator = "; "
+
 
 FORMULAS: dict[str, Formula] = {
-    "T1": _A,
-    "T2": And((_A, _B)),
-    "T3": Or((_A, _B)),
-    "T4": And((_A, _B)),
-    "T5": Or((And((_A, _B)), And((_C, _D)))),
+    "T1": Occurs(0),
+    "T2": And((Occurs(0), Occurs(1))),
+    "T3": Or((Occurs(0), Occurs(1))),
+    "T4": And((Occurs(0), Occurs(1))),
+    "T5": Or((And((Occurs(0), Occurs(1))), And((Occurs(2), Occurs(3))))),
     "T6": Before(0, 1),
     "T7": Or((Before(0, 1), Before(2, 3))),
 }
@@ -129,6 +130,7 @@ FORMULAS: dict[str, Formula] = {
 def columns_of(sequence: Array, binding: Ints) -> Bools:
     """The activity of each slot's feature, (B, slots, n), out of sequences (B, n, F) and a binding (B, slots)."""
     rows = np.arange(len(binding))[:, None]
+    # Advanced indices with a slice between them: their dimensions (B, slots) come first, then the tokens.
     return np.asarray(sequence[rows, :, binding]).astype(np.bool_, copy=False)
 
 
@@ -142,13 +144,13 @@ def evaluate(formula: Formula, sequence: Array, binding: Ints) -> Bools:
     return formula.holds(columns_of(sequence, binding))
 
 
-def place(name: str, tokens: Sequence[int]) -> str:
-    """Where a feature is, in words.
+def list_tokens(name: str, tokens: Sequence[int]) -> str:
+    """The tokens of a feature in words.
 
-    >>> place("7", [1, 4]), place("7", [])
+    >>> list_tokens("7", [1, 4]), list_tokens("7", [])
     ('7 at tokens 1 and 4', '7 nowhere')
     """
     if not tokens:
         return f"{name} nowhere"
-    *rest, last = (str(token) for token in tokens)
-    return f"{name} at tokens {', '.join(rest)} and {last}" if rest else f"{name} at token {last}"
+    *others, last = (str(token) for token in tokens)
+    return f"{name} at tokens {', '.join(others)} and {last}" if others else f"{name} at token {last}"

@@ -1,6 +1,6 @@
-"""The plain solver: slow, obvious, and a stranger to the generator.
+"""The plain solver: slow, obvious, and independent of the generator.
 
-It is handed a sequence as sets of features, the id (T2: the features) of the query, and the query table as plain data.
+It gets a sequence as sets of features, the id (T2: the features) of the query, and the query table as plain data.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def solve_all(
     task: str, sequences: NDArray[Any], queries: NDArray[Any], table: Sequence[Pairs] = ()
 ) -> NDArray[np.uint8]:
     """The answers, (B,), to sequences (B, n, F) and queries (B, F) given as bits; one after the other."""
-    answers = [
-        solve(task, [_active(token) for token in sequence.tolist()], sorted(_active(query.tolist())), table)
-        for sequence, query in zip(sequences, queries, strict=True)
-    ]
+    answers = []
+    for sequence, query in zip(sequences, queries, strict=True):
+        tokens = [_active(token) for token in sequence.tolist()]
+        answers.append(solve(task, tokens, sorted(_active(query.tolist())), table))
     return np.array(answers, np.uint8)
 
 

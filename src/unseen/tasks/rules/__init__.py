@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from unseen.tasks.rules.mha import RulesMha
-from unseen.tasks.rules.mlp import RulesMlp
-from unseen.tasks.rules.parameters import Coefficients, Matrices, task_parameters
-from unseen.tasks.rules.rnn import RulesRnn
+from unseen.tasks.rules.generate import Coefficients, Matrices, task_parameters
 from unseen.tasks.rules.task import Rules
+from unseen.tasks.rules.variants import RulesMha, RulesMlp, RulesRnn
 
 __all__ = ["Coefficients", "Matrices", "Rules", "RulesMha", "RulesMlp", "RulesRnn", "task_parameters"]

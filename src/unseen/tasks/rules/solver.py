@@ -1,6 +1,6 @@
-"""The plain solver: one example after the other, token by token, and a stranger to the generator.
+"""The plain solver: one example after the other, token by token, independent of the generator.
 
-It is handed the inputs and the numbers of the rules as plain data.
+It takes the inputs and the numbers of the rules as plain data.
 """
 
 from __future__ import annotations
@@ -38,15 +38,17 @@ def solve_mha(
     answers = []
     for n, rule in enumerate(rules):
         blocks = [token[rule] for token in tokens]
-        wide = 1 if len(blocks[n]) == 4 else 2
-        found = _look_up([b[:wide] for b in blocks], n, nearest)
-        found_too = _look_up([b[wide : 2 * wide] for b in blocks], n, nearest)
-        answers.append(alpha[rule] * blocks[found][-2] + beta[rule] * blocks[found_too][-1])
+        width = 1 if len(blocks[n]) == 4 else 2
+        first = _look_up([block[:width] for block in blocks], n, nearest)
+        second = _look_up([block[width : 2 * width] for block in blocks], n, nearest)
+        answers.append(alpha[rule] * blocks[first][-2] + beta[rule] * blocks[second][-1])
     return answers
 
 
 def _look_up(queries: Sequence[Numbers], n: int, nearest: bool) -> int:
-    best, least = -1, float("inf")
+    """The other token that token n finds; in a tie, the first."""
+    best = -1
+    least = float("inf")
     for i, query in enumerate(queries):
         if len(query) == 1:
             distance = abs(queries[n][0] - query[0])
@@ -54,7 +56,8 @@ def _look_up(queries: Sequence[Numbers], n: int, nearest: bool) -> int:
             product = queries[n][0] * query[0] + queries[n][1] * query[1]
             distance = -product if nearest else product
         if i != n and distance < least:
-            best, least = i, distance
+            best = i
+            least = distance
     return best
 
 
@@ -76,6 +79,6 @@ def solve_rnn(carry: Vector, take: Vector, x: Vector, rules: Sequence[int]) -> l
     return states
 
 
-def classes(answers: NDArray[Any]) -> NDArray[np.uint8]:
+def classify(answers: NDArray[Any]) -> NDArray[np.uint8]:
     """1 where an answer is at least 0."""
     return np.where(answers >= 0, np.uint8(1), np.uint8(0))

@@ -1,41 +1,70 @@
-"""What the three rules tasks have in common: options, conditions, and how a block is drawn."""
+"""The base of the three rules tasks: options, presets, splits, the prior of the rules, and how a block is drawn."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field as Option
 from pydantic import model_validator
 
 from unseen.errors import UsageError
-from unseen.randomness import Draws, Floats
+from unseen.randomness import Draws, Floats, Ints, Shape
 from unseen.spec import Field, Spec, Stream, Target
-from unseen.tasks.base import Array, Condition, Examples, Judgement, Task
-from unseen.tasks.rules.judge import judge_file
-from unseen.tasks.rules.labels import Kind, labels
-from unseen.tasks.rules.parameters import Coefficients, Matrices, Process
-from unseen.tasks.rules.presets import PRESETS, Preset, PresetName, Setting
-from unseen.tasks.rules.prior import Prior, draw_rules, rule_prior
-from unseen.tasks.rules.shift import Shift, shifts
-from unseen.tasks.rules.solver import classes
+from unseen.tasks.base import Array, Examples, ForeignFileReport, Split, Task
+from unseen.tasks.rules.audit import judge_file
+from unseen.tasks.rules.generate import AnswerKind, Coefficients, Matrices, Process, make_labels
+from unseen.tasks.rules.solver import classify
+
+PresetName = Literal["clean", "paper"]
+Setting = Literal["classification", "regression"]
+RegressionTarget = Literal["state", "readout"]
+Prior = str | tuple[float, ...]
+
+LENGTHS = (3, 5, 10, 20, 30)
+"""The lengths on which sequences are tested."""
+
+
+@dataclass(frozen=True)
+class RulesPreset:
+    """The options that the two presets set differently: `clean` follows the authors' program without its bugs, `paper`
+    the text to the letter. Each is also an option of the tasks.
+
+    - `amplitude`: the factor of all normal inputs out of distribution (D1: N(0, 2 I) is a variance).
+    - `nearest`: whether search 2 of rules/mha finds the nearest token or the one with the least product (D2).
+    - `target`: the target of rules/rnn in regression (D6).
+    """
+
+    amplitude: float
+    nearest: bool
+    target: RegressionTarget
+
+
+PRESETS: dict[PresetName, RulesPreset] = {
+    "clean": RulesPreset(2.0, True, "state"),
+    "paper": RulesPreset(math.sqrt(2), False, "readout"),
+}
 
 
 class Rules(Task):
-    """Normal numbers and a rule, per example or per token; the answer is what the rule makes of the numbers.
+    """Normal numbers and a rule, per example or per token; the answer is a linear function of the numbers, and the rule
+    says which one.
 
-    The model is told which rule counts, but has to learn what each rule does. Classification asks for the sign of the
-    answer, regression for the answer itself; both settings and both presets train on the same inputs. Out of
-    distribution inputs are multiplied by `amplitude`; answers scale with them, so no class changes.
+    The input names the rule, but the model has to learn what each rule does. Classification asks for the sign of the
+    answer (1 if it is ≥ 0, so an answer of exactly 0 is in class 1), regression for the answer itself; both settings
+    and both presets train on the same inputs. Out of distribution, inputs are multiplied by `amplitude`; answers scale
+    with them, so no class changes.
     """
 
     instance: ClassVar[frozenset[str]] = frozenset({"task_seed"})
     readings: ClassVar[frozenset[str]] = frozenset({"preset", "setting", "amplitude", "radius", "nearest", "target"})
-    alike: ClassVar[bool] = True  # foreign examples say which process they are of
+    alike: ClassVar[bool] = True  # foreign examples name their process
     process: ClassVar[Process]
 
     preset: PresetName = Option("clean", description="the authors' program without its bugs, or the text to the letter")
@@ -49,7 +78,7 @@ class Rules(Task):
         description="how often each rule occurs: uniform, zipf(s), dirichlet(kappa, seed), or a list of probabilities",
     )
     amplitude: Annotated[float, Option(gt=0)] | None = Option(
-        None, description="what inputs are multiplied by out of distribution; None: as the preset says"
+        None, description="factor of the inputs out of distribution; None: as the preset says"
     )
 
     @model_validator(mode="after")
@@ -57,19 +86,21 @@ class Rules(Task):
         rule_prior(self.prior, self.rules)
         return self
 
+    # What each variant defines.
+
     @property
     def parameters(self) -> Coefficients | Matrices:
-        """The rules."""
+        """The numbers of the rules."""
         raise NotImplementedError
 
     @property
     def tokens(self) -> int:
-        """How many tokens an example has in training; 0: it has none."""
+        """The number of tokens of a training example; 0 if the input is not a sequence."""
         return 0
 
     @property
-    def kind(self) -> Kind:
-        """Which answer is asked for."""
+    def kind(self) -> AnswerKind:
+        """The kind of answer that the task asks for."""
         return self.setting
 
     def draw(self, shift: Shift, draws: Draws) -> Array:
@@ -77,18 +108,24 @@ class Rules(Task):
         raise NotImplementedError
 
     def answers(self, numbers: Array, rule: Array) -> Floats:
-        """What the plain solver makes of the numbers: of classes, the real-valued answers behind them."""
+        """The real-valued answers by the plain solver, also where the target is their class."""
         raise NotImplementedError
 
-    def mean_size(self, condition: str) -> float:
+    def mean_size(self, split: str) -> float:
         """The mean absolute answer, in regression."""
         raise NotImplementedError
 
+    # What they share.
+
     @cached_property
-    def choices(self) -> Preset:
-        """What the preset says, where no option of the same name says otherwise."""
-        given = {f.name: getattr(self, f.name, None) for f in fields(Preset)}
-        return replace(PRESETS[self.preset], **{name: value for name, value in given.items() if value is not None})
+    def choices(self) -> RulesPreset:
+        """The preset, with the options that are set instead."""
+        chosen = {}
+        for field in fields(RulesPreset):
+            value = getattr(self, field.name, None)
+            if value is not None:
+                chosen[field.name] = value
+        return replace(PRESETS[self.preset], **chosen)
 
     @cached_property
     def pi(self) -> Floats:
@@ -97,45 +134,46 @@ class Rules(Task):
 
     @cached_property
     def shifts(self) -> Mapping[str, Shift]:
-        """The conditions by name, as the generator needs them."""
-        return shifts(self.tokens, self.choices.amplitude, uniform=bool(np.allclose(self.pi, 1 / self.rules)))
+        """The splits by name, as the generator needs them."""
+        return make_shifts(self.tokens, self.choices.amplitude, uniform=bool(np.allclose(self.pi, 1 / self.rules)))
 
     @cached_property
-    def conditions(self) -> Mapping[str, Condition]:
-        return {name: Condition(name, shift.summary()) for name, shift in self.shifts.items()}
+    def splits(self) -> Mapping[str, Split]:
+        return {name: Split(name, shift.summary()) for name, shift in self.shifts.items()}
 
-    def generate(self, condition: str, draws: Draws) -> Examples:
-        shift = self.shift(condition)
-        numbers_field, _ = self.spec.inputs
+    def generate(self, split: str, draws: Draws) -> Examples:
+        shift = self.shift(split)
+        numbers_field = self.spec.inputs[0]
+        # The rules are drawn before the numbers; the order is part of the data.
         rule = draw_rules(self.prior_of(shift), (self.block, shift.length) if shift.length else self.block, draws)
         numbers = self.draw(shift, draws)
-        answers = labels(self.process, self.parameters, numbers, rule, self.kind, nearest=self.choices.nearest)
+        answers = make_labels(self.process, self.parameters, numbers, rule, self.kind, nearest=self.choices.nearest)
         inputs = {numbers_field.name: numbers.reshape(*rule.shape, numbers_field.width), "rule": rule}
         return Examples(inputs, self._as_targets(answers, rule), {"rule": rule})
 
     def solve(self, examples: Examples) -> Array:
         rule = examples.inputs["rule"]
         answers = self.answers(examples.inputs[self.spec.inputs[0].name], rule)
-        return self._as_targets(classes(answers) if self.setting == "classification" else answers, rule)
+        return self._as_targets(classify(answers) if self.setting == "classification" else answers, rule)
 
-    def zero_loss(self, condition: str) -> float | None:
-        return None if self.setting == "classification" else self.mean_size(condition)
+    def zero_loss(self, split: str) -> float | None:
+        return None if self.setting == "classification" else self.mean_size(split)
 
-    def judge(self, path: Path, **companions: Path) -> Judgement:
+    def judge(self, path: Path, **companions: Path) -> ForeignFileReport:
         if companions:
             raise UsageError(f"{self.name}: examples carry their own parameters; leave {', '.join(companions)} away")
         return judge_file(path, nearest=self.choices.nearest)
 
-    def shift(self, condition: str) -> Shift:
-        """How a condition departs from the training data."""
-        return self.shifts[self.condition(condition).name]
+    def shift(self, split: str) -> Shift:
+        """The difference of a split to the training data."""
+        return self.shifts[self.get_split(split).name]
 
     def prior_of(self, shift: Shift) -> Floats:
-        """How often each rule occurs in a condition."""
+        """The probability of each rule in a split, (R,)."""
         return np.full(self.rules, 1 / self.rules) if shift.uniform_rules else self.pi
 
     def make_spec(self, numbers: str, width: int, stream: Stream | None, outputs: int = 1) -> Spec:
-        """The spec of a process: its numbers and the rule, along a stream or given once, and as many outputs."""
+        """The spec of a variant: its numbers and the rule, along a stream or once per example, and its target."""
         along = stream.name if stream else None
         return Spec(
             (stream,) if stream else (),
@@ -144,5 +182,97 @@ class Rules(Task):
         )
 
     def _as_targets(self, answers: Array, rule: Array) -> Array:
-        kept = answers if self.setting == "classification" else answers.astype(np.float32)
-        return kept.reshape(*rule.shape, self.spec.target.width)
+        targets = answers if self.setting == "classification" else answers.astype(np.float32)
+        return targets.reshape(*rule.shape, self.spec.target.width)
+
+
+# Splits.
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The difference of a split to the training data: number of tokens (0: the input is not a sequence), scale of the
+    inputs, and whether all rules occur equally often."""
+
+    length: int
+    amplitude: float = 1.0
+    uniform_rules: bool = False
+
+    def summary(self) -> str:
+        """A description of the split."""
+        tokens = f"{self.length} tokens" if self.length else "inputs"
+        scaled = "as in training" if self.amplitude == 1 else f"with {self.amplitude:g} times the amplitude"
+        rules = "; all rules equally often" if self.uniform_rules else ""
+        return f"{tokens} {scaled}{rules}"
+
+
+def make_shifts(length: int, amplitude: float, uniform: bool) -> dict[str, Shift]:
+    """The splits, by name, of a task trained on this length (0: none); `uniform` says whether its prior is uniform.
+
+    >>> list(make_shifts(0, 2.0, uniform=False))
+    ['train', 'iid', 'ood/amplitude=2', 'ood/rules=uniform']
+    >>> list(make_shifts(10, 2.0, uniform=True))[2:9]
+    ['ood/length=3', 'ood/length=5', 'ood/length=20', 'ood/length=30', 'ood/length=3,amplitude=2', \
+'ood/length=5,amplitude=2', 'ood/amplitude=2']
+    """
+    shifts = {"train": Shift(length), "iid": Shift(length)}
+    lengths = sorted({length, *LENGTHS}) if length else [0]
+    for scale in (1.0, amplitude):
+        for tokens in lengths:
+            changes = []
+            if tokens != length:
+                changes.append(f"length={tokens}")
+            if scale != 1:
+                changes.append(f"amplitude={amplitude:g}")
+            if changes:
+                shifts[f"ood/{','.join(changes)}"] = Shift(tokens, scale)
+    if not uniform:
+        shifts["ood/rules=uniform"] = Shift(length, uniform_rules=True)
+    return shifts
+
+
+# The prior of the rules.
+
+_SLACK = 1e-6
+_NUMBER = r"(\d+(?:\.\d+)?(?:[eE]-?\d+)?)"
+
+
+def rule_prior(prior: Prior, rules: int) -> Floats:
+    """The probability of each rule, (R,): uniform, a power law, a Dirichlet draw, or the probabilities themselves.
+
+    A prior that cannot be read raises a ValueError.
+
+    >>> rule_prior("zipf(1)", 3).round(4).tolist()
+    [0.5455, 0.2727, 0.1818]
+    >>> rule_prior((0.5, 0.25, 0.25), 3).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    probabilities: Floats
+    if not isinstance(prior, str):
+        probabilities = np.array(prior, np.float64)
+    elif prior == "uniform":
+        probabilities = np.full(rules, 1 / rules)
+    elif match := re.fullmatch(rf"zipf\({_NUMBER}\)", prior):
+        weights = np.arange(1.0, rules + 1) ** -float(match[1])
+        probabilities = weights / weights.sum()
+    elif match := re.fullmatch(rf"dirichlet\({_NUMBER}, ?(\d+)\)", prior):
+        concentration = np.full(rules, float(match[1]))
+        probabilities = np.random.RandomState(int(float(match[2]))).dirichlet(concentration)
+    else:
+        raise ValueError(f"expected uniform, zipf(s), dirichlet(kappa, seed) or the probabilities; got '{prior}'")
+    if probabilities.shape != (rules,):
+        raise ValueError(f"the prior must have a probability for each of the {rules} rules; got {len(probabilities)}")
+    valid = np.isfinite(probabilities).all() and (probabilities >= 0).all()
+    if not (valid and abs(probabilities.sum() - 1) <= _SLACK):
+        raise ValueError(f"the prior must be probabilities that add up to 1; got {probabilities.tolist()}")
+    normalised: Floats = probabilities / probabilities.sum()
+    return normalised
+
+
+def draw_rules(pi: Floats, shape: Shape, draws: Draws) -> Ints:
+    """Independent rules, each with its probability to 2**-32; a rule of probability 0 never occurs."""
+    if (pi == pi[0]).all():
+        return draws.integers(len(pi), shape)
+    # Rule r has the 32-bit words between the boundaries r − 1 and r of the cumulative distribution.
+    boundaries = np.round(np.cumsum(pi)[:-1] * 2.0**32).astype(np.uint64)
+    return np.searchsorted(boundaries, draws.lanes(shape, np.uint32).astype(np.uint64), side="right")

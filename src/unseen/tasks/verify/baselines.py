@@ -1,35 +1,42 @@
-"""Shortcut baselines: how far one gets without doing the task.
+"""Shortcut baselines: what can be predicted without doing the task.
 
-Each is fitted on the first half of the examples and scored on the second. There a rule has its true accuracy,
-give or take a standard error, however many rules it was chosen from: the choice never saw the second half. So
-`MARGIN` standard errors are enough: a rule no better than allowed exceeds them once in 30 000 times.
+Each baseline is fitted on the first half of the examples and scored on the second. The choice among many rules never
+sees the second half, so a rule has its true score there, up to a standard error. `MARGIN` standard errors suffice: a
+rule that is no better than allowed exceeds them once in 30 000 times.
 
-The margin is 2 points for 20 000 examples, and a leak of 5 points exceeds it by 6 standard errors. For that it
-must also be chosen, and it is: the best of 1 000 worthless columns reaches about 2 points on the first half.
+The margin is 2 points for 20 000 examples, and a leak of 5 points exceeds it by 6 standard errors. The leak must also be
+chosen, and it is: the best of 1 000 worthless columns reaches about 2 points on the first half.
+
+The score of a binary or categorical target is accuracy. That of a real target is the share of its variance that is
+explained; its mean explains nothing by definition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unseen.spec import Spec
+from unseen.randomness import Floats, Ints
+from unseen.spec import Field, Spec
 from unseen.tasks.base import Array, Examples
-from unseen.tasks.verify.columns import Columns, Matrix, columns
 
 MARGIN = 4.0
 _QUANTILES = np.arange(1, 16) / 16
-RIDGE = 1.0
+_RIDGE = 1.0
 
-Classes = NDArray[np.int64]
+BASELINES = ("majority", "input-blind", "single-feature", "bag-of-tokens")
+"""The generic baselines, weakest first; a real target has no majority."""
+
+Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Score:
-    """Accuracy (of a real target: the share of its variance explained), its standard error, what was looked at."""
+class BaselineScore:
+    """Accuracy (for a real target, the explained share of its variance), its standard error and the rule's inputs."""
 
     accuracy: float
     error: float
@@ -37,118 +44,285 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One output to be guessed: the truth of the first answers, and how many come after."""
+class ColumnGroup:
+    """Columns of one origin: a field given once, a field at one position of its stream, or a sum over positions.
+
+    `values` is (answers, columns). There is one answer per example or, for a target along a stream, per position.
+    """
+
+    origin: Literal["once", "position", "pooled", "total"]
+    name: str
+    values: Matrix
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What to predict: `truth` holds the first answers, and `later` counts those to be predicted.
+
+    Classes: one output, (answers,). Real targets: all outputs, (answers, outputs), as deviations from their means.
+    """
 
     spec: Spec
     examples: Examples
-    truth: Classes
-    classes: int
-    rest: int
+    truth: Array
+    later: int
+    classes: int = 0
 
 
-Guess = tuple[Classes, str]
-"""Classes for the rest of a problem, and what they are guessed from."""
+_Prediction = tuple[Array, str]
+"""Predictions of the later answers, and what they are based on."""
 
 
-def score(right: Array, note: str = "") -> Score:
-    """The score of answers, (B, …) right or wrong. Answers to one example are not independent: examples are."""
-    shares = right.reshape(len(right), -1).mean(1)
-    return Score(float(shares.mean()), float(shares.std() / np.sqrt(len(shares))), note)
-
-
-def baselines(spec: Spec, examples: Examples) -> Iterator[tuple[str, Score]]:
-    """The scores of the four generic baselines, weakest first. The target must be binary or a category."""
-    examples = enough(spec, examples)
-    outputs, classes = (spec.target.width, 2) if spec.target.kind == "binary" else (1, spec.target.width)
-    truth = examples.targets.reshape(-1, outputs).astype(np.int64)
+def score_baselines(spec: Spec, examples: Examples) -> Iterator[tuple[str, BaselineScore]]:
+    """Yield the name and the score of each generic baseline, weakest first."""
+    if spec.target.along is not None:
+        # Every example has an answer per position, so fewer examples give as many answers.
+        examples = examples[: max(200, len(examples) // examples.targets.shape[1])]
     half = len(examples) // 2
+    scored = len(examples) - half
+    if spec.target.kind == "real":
+        values = examples.targets.reshape(-1, spec.target.width).astype(np.float64)
+        first = half * (len(values) // len(examples))
+        deviations = values - values[:first].mean(0)
+        problem = _Problem(spec, examples, deviations[:first], len(values) - first)
+        later_deviations = deviations[first:].reshape(scored, -1)
+        for name, predict_values in _REGRESSIONS.items():
+            prediction, note = predict_values(problem)
+            errors = (deviations[first:] - prediction).reshape(scored, -1)
+            yield name, score_variance(errors, later_deviations, note)
+        return
+    binary = spec.target.kind == "binary"
+    outputs, classes = (spec.target.width, 2) if binary else (1, spec.target.width)
+    truth = examples.targets.reshape(-1, outputs).astype(np.int64)
     first = half * (len(truth) // len(examples))
-    problems = [Problem(spec, examples, column[:first], classes, len(truth) - first) for column in truth.T]
-    for name, baseline in BASELINES.items():
-        guesses = [baseline(problem) for problem in problems]
-        right = np.stack([classes for classes, _ in guesses], axis=1) == truth[first:]
-        yield name, score(right.reshape(len(examples) - half, -1), guesses[0][1])
+    problems = [_Problem(spec, examples, output[:first], len(truth) - first, classes) for output in truth.T]
+    for name, predict_classes in _CLASSIFIERS.items():
+        predictions = [predict_classes(problem) for problem in problems]
+        correct = np.stack([classes for classes, _ in predictions], axis=1) == truth[first:]
+        yield name, score_answers(correct.reshape(scored, -1), predictions[0][1])
 
 
-def enough(spec: Spec, examples: Examples) -> Examples:
-    """Where there is an answer per place, fewer examples give as many answers."""
-    return examples if spec.target.along is None else examples[: max(200, len(examples) // examples.targets.shape[1])]
+def score_answers(correct: Array, note: str = "") -> BaselineScore:
+    """Return the accuracy of answers, (B, …). The unit is the example, because its answers are not independent."""
+    shares = correct.reshape(len(correct), -1).mean(1)
+    return BaselineScore(float(shares.mean()), float(shares.std() / np.sqrt(len(shares))), note)
 
 
-def combinations(spec: Spec, examples: Examples) -> Classes | None:
-    """Which combination of what is given once each answer has; None where that would be everything, or nothing."""
-    once = [c.values for c in columns(spec, examples) if c.origin == "once"]
-    return np.unique(np.hstack(once), axis=0, return_inverse=True)[1].reshape(-1) if spec.streams and once else None
+def score_variance(errors: Array, deviations: Array, note: str = "") -> BaselineScore:
+    """Return the explained share of the variance, from (examples, answers) of prediction errors and of deviations.
+
+    >>> score_variance(np.array([[1.0], [1.0]]), np.array([[2.0], [-2.0]]))
+    BaselineScore(accuracy=0.75, error=0.0, note='')
+    """
+    variance = (deviations**2).sum(1)
+    explained = variance - (errors**2).sum(1)
+    total = float(variance.sum()) or 1.0
+    share = float(explained.sum()) / total
+    # The standard error of a ratio of two sums, by linearisation.
+    error = float(np.sqrt(((explained - share * variance) ** 2).sum()) / total)
+    return BaselineScore(share, error, note)
 
 
-def bag(spec: Spec, examples: Examples, first: int) -> NDArray[np.float64]:
-    """Sums over each stream and what is given once, (answers, columns), standardised by the first answers."""
-    groups = columns(spec, examples)
-    values = np.hstack([c.values for c in groups if c.origin in ("once", "pooled")]).astype(np.float64)
+# ------------------------------------------------------------------------------------------------------ inputs as columns
+
+
+def extract_columns(spec: Spec, examples: Examples) -> Iterator[ColumnGroup]:
+    """Yield every column of every field: at each position, pooled over its stream, and the total of the field.
+
+    A category becomes one column per value; padded positions count as zeros. For an answer at one position of a stream,
+    the fields along that stream are taken at that position alone.
+    """
+    along = spec.target.along
+    answers = 1 if along is None else examples.targets.shape[1]
+
+    def repeat(values: Matrix) -> Matrix:
+        return np.repeat(values, answers, axis=0) if answers > 1 else values
+
+    for field in spec.inputs:
+        positions = _extract_positions(spec, field, examples)
+        if field.along is None:
+            pooled = next(positions)
+            yield ColumnGroup("once", field.name, repeat(pooled))
+        elif field.along == along:
+            values = np.stack(list(positions), axis=1)
+            pooled = values.sum(1)
+            yield ColumnGroup("position", f"{field.name} at its position", values.reshape(-1, values.shape[-1]))
+        else:
+            pooled = np.zeros((len(examples), 1 if field.kind == "mask" else field.width), np.float32)
+            for position, values in enumerate(positions):
+                pooled += values
+                yield ColumnGroup("position", f"{field.name} at {position}", repeat(values))
+        if field.along is not None:
+            yield ColumnGroup("pooled", f"{field.name} summed over {field.along}", repeat(pooled))
+        if field.kind in ("real", "bits") and field.width > 1:
+            yield ColumnGroup("total", f"total of {field.name}", repeat(pooled.sum(1, keepdims=True)))
+    if along is not None:
+        own_position = np.tile(np.eye(answers, dtype=np.float32), (len(examples), 1))
+        yield ColumnGroup("position", f"position in {along}", own_position)
+
+
+def _extract_positions(spec: Spec, field: Field, examples: Examples) -> Iterator[Matrix]:
+    """Yield the numbers of a field, (B, columns), at each position of its stream, or once."""
+
+    def to_numbers(values: Array) -> Matrix:
+        if field.kind == "category":
+            return np.eye(field.width, dtype=np.float32)[values]
+        return values.reshape(len(values), 1 if field.kind == "mask" else field.width).astype(np.float32)
+
+    values = examples.inputs[field.name]
+    if field.along is None:
+        yield to_numbers(values)
+        return
+    masks = [examples.inputs[other.name] for other in spec.along(field.along) if other.kind == "mask"]
+    for position in range(values.shape[1]):
+        numbers = to_numbers(values[:, position])
+        for mask in masks:
+            numbers *= mask[:, position, None]
+        yield numbers
+
+
+def _number_combinations(problem: _Problem) -> tuple[Ints | None, str]:
+    """Return the number of the combination of fields given once that each answer has, and the names of the fields.
+
+    None if there are no such fields, or no streams: the fields would then be the whole input.
+    """
+    spec = problem.spec
+    once = [group.values for group in extract_columns(spec, problem.examples) if group.origin == "once"]
+    if not spec.streams or not once:
+        return None, ""
+    names = ", ".join(field.name for field in spec.along(None))
+    return np.unique(np.hstack(once), axis=0, return_inverse=True)[1].reshape(-1), f"given {names}"
+
+
+def _list_thresholds(group: ColumnGroup) -> Matrix:
+    """Return thresholds to try, (tries, columns): the lower value of two-valued columns, else 15 quantiles."""
+    sample = group.values[:2000]
+    low: Matrix = sample.min(0)
+    if ((sample == low) | (sample == sample.max(0))).all():
+        return low[None]
+    quantiles: Matrix = np.quantile(sample, _QUANTILES, axis=0, method="lower").astype(np.float32)
+    return np.unique(quantiles, axis=0)
+
+
+def _fit_ridge(problem: _Problem, truth: Floats) -> tuple[Floats, str]:
+    """Return the predictions of ridge regression on a bag of tokens: blind to order and combination.
+
+    The columns are the sums over each stream and the fields given once, standardised by the first answers.
+    """
+    first = len(truth)
+    groups = extract_columns(problem.spec, problem.examples)
+    values = np.hstack([group.values for group in groups if group.origin in ("once", "pooled")]).astype(np.float64)
     spread = values[:first].std(0)
-    standard: NDArray[np.float64] = (values - values[:first].mean(0)) / np.where(spread > 0, spread, 1)
-    return standard
+    values = (values - values[:first].mean(0)) / np.where(spread > 0, spread, 1)
+    fit = values[:first]
+    weights = np.linalg.solve(fit.T @ fit + _RIDGE * np.eye(fit.shape[1]), fit.T @ truth)
+    return values[first:] @ weights, f"ridge regression on {values.shape[1]} columns"
 
 
-def _majority(problem: Problem) -> Guess:
+# ---------------------------------------------------------------------------------------------------------------- classes
+
+
+def _predict_majority(problem: _Problem) -> _Prediction:
     commonest = int(np.bincount(problem.truth, minlength=problem.classes).argmax())
-    return np.full(problem.rest, commonest), f"always {commonest}"
+    return np.full(problem.later, commonest), f"always {commonest}"
 
 
-def _input_blind(problem: Problem) -> Guess:
-    """The commonest answer to each combination of what is given once; without streams that would be all."""
-    code = combinations(problem.spec, problem.examples)
-    if code is None:
-        return _majority(problem)
-    first, shape = len(problem.truth), (int(code.max()) + 1, problem.classes)
-    joint = np.ravel_multi_index((code[:first], problem.truth), shape)
+def _predict_class_blindly(problem: _Problem) -> _Prediction:
+    """Predict the commonest answer to each combination of the fields given once."""
+    combination, note = _number_combinations(problem)
+    if combination is None:
+        return _predict_majority(problem)
+    first = len(problem.truth)
+    shape = (int(combination.max()) + 1, problem.classes)
+    joint = np.ravel_multi_index((combination[:first], problem.truth), shape)
     counts = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
-    counts[counts.sum(1) == 0] = counts.sum(0)  # a combination not met before
-    return counts.argmax(1)[code[first:]], f"given {', '.join(f.name for f in problem.spec.along(None))}"
+    counts[counts.sum(1) == 0] = counts.sum(0)  # a combination that the first answers do not have
+    return counts.argmax(1)[combination[first:]], note
 
 
-def _single_feature(problem: Problem) -> Guess:
-    """The best rule of the form: one class if a column exceeds a threshold, another if not."""
-    first, hot = len(problem.truth), np.eye(problem.classes, dtype=np.float32)[problem.truth]
-    total = hot.sum(0)
-    best, guess = 0.0, _majority(problem)
-    for group in columns(problem.spec, problem.examples):
-        for tried in thresholds(group):
-            above = (group.values[:first] > tried).astype(np.float32).T @ hot
+def _predict_class_by_threshold(problem: _Problem) -> _Prediction:
+    """Predict with the best rule of the form: one class if a column exceeds a threshold, another if not."""
+    first = len(problem.truth)
+    onehot = np.eye(problem.classes, dtype=np.float32)[problem.truth]
+    total = onehot.sum(0)
+    most_hits = 0.0
+    prediction = _predict_majority(problem)
+    for group in extract_columns(problem.spec, problem.examples):
+        for thresholds in _list_thresholds(group):
+            above = (group.values[:first] > thresholds).astype(np.float32).T @ onehot
             below = total - above
             hits = above.max(1) + below.max(1)
             column = int(hits.argmax())
-            if hits[column] > best:
-                best, threshold = float(hits[column]), tried[column]
-                exceeds = group.values[first:, column] > threshold
+            if hits[column] > most_hits:
+                most_hits = float(hits[column])
+                exceeds = group.values[first:, column] > thresholds[column]
                 classes = np.where(exceeds, above[column].argmax(), below[column].argmax())
-                guess = classes, f"{group.name}, column {column}, above {threshold:.4g}"
-    return guess
+                prediction = classes, f"{group.name}, column {column}, above {thresholds[column]:.4g}"
+    return prediction
 
 
-def thresholds(group: Columns) -> Matrix:
-    """Thresholds to try, (tries, columns): the lower value where there are only two, else 15 quantiles."""
-    some = group.values[:2000]
-    low: Matrix = some.min(0)
-    if ((some == low) | (some == some.max(0))).all():
-        return low[None]
-    tried: Matrix = np.quantile(some, _QUANTILES, axis=0, method="lower").astype(np.float32)
-    return np.unique(tried, axis=0)
+def _predict_class_from_bag(problem: _Problem) -> _Prediction:
+    onehot = np.eye(problem.classes)[problem.truth]
+    mean = onehot.mean(0)
+    values, note = _fit_ridge(problem, onehot - mean)
+    return (values + mean).argmax(1), note
 
 
-def _bag_of_tokens(problem: Problem) -> Guess:
-    """Ridge regression on sums over each stream and on what is given once: blind to order and combination."""
-    first, hot = len(problem.truth), np.eye(problem.classes)[problem.truth]
-    values = bag(problem.spec, problem.examples, first)
-    fit, mean = values[:first], hot.mean(0)
-    weights = np.linalg.solve(fit.T @ fit + RIDGE * np.eye(fit.shape[1]), fit.T @ (hot - mean))
-    return (values[first:] @ weights + mean).argmax(1), f"ridge regression on {values.shape[1]} columns"
+_CLASSIFIERS: dict[str, Callable[[_Problem], _Prediction]] = {
+    "majority": _predict_majority,
+    "input-blind": _predict_class_blindly,
+    "single-feature": _predict_class_by_threshold,
+    "bag-of-tokens": _predict_class_from_bag,
+}
+
+# ----------------------------------------------------------------------------------------------------------- real targets
 
 
-BASELINES: dict[str, Callable[[Problem], Guess]] = {
-    "majority": _majority,
-    "input-blind": _input_blind,
-    "single-feature": _single_feature,
-    "bag-of-tokens": _bag_of_tokens,
+def _predict_value_blindly(problem: _Problem) -> _Prediction:
+    """Predict the mean answer to each combination of the fields given once, and the overall mean for a new one."""
+    combination, note = _number_combinations(problem)
+    first, outputs = problem.truth.shape
+    if combination is None:
+        return np.zeros((problem.later, outputs)), "always the mean"
+    count = np.bincount(combination[:first], minlength=int(combination.max()) + 1)
+    sums = np.zeros((len(count), outputs))
+    np.add.at(sums, combination[:first], problem.truth)
+    means = sums / np.maximum(count, 1)[:, None]
+    return means[combination[first:]], note
+
+
+def _predict_value_by_threshold(problem: _Problem) -> _Prediction:
+    """Predict with the best rule, per output, of the form: one value if a column exceeds a threshold, another if not."""
+    first, outputs = problem.truth.shape
+    prediction = np.zeros((problem.later, outputs))
+    best_gain = np.zeros(outputs)
+    note = "always the mean"
+    for group in extract_columns(problem.spec, problem.examples):
+        for thresholds in _list_thresholds(group):
+            exceeds = group.values[:first] > thresholds
+            above = np.maximum(exceeds.sum(0), 1)[:, None]
+            below = np.maximum(first - exceeds.sum(0), 1)[:, None]
+            sums = exceeds.astype(np.float64).T @ problem.truth
+            # Deviations add up to 0, so the sums below the threshold are minus those above it.
+            gains = sums**2 * (1 / above + 1 / below)
+            best_columns = gains.argmax(0)
+            for output in np.flatnonzero(gains.max(0) > best_gain).tolist():
+                column = int(best_columns[output])
+                best_gain[output] = gains[column, output]
+                high = sums[column, output] / above[column, 0]
+                low = -sums[column, output] / below[column, 0]
+                prediction[:, output] = np.where(group.values[first:, column] > thresholds[column], high, low)
+                if output == 0:
+                    note = f"{group.name}, column {column}, above {thresholds[column]:.4g}"
+    return prediction, note
+
+
+def _predict_value_from_bag(problem: _Problem) -> _Prediction:
+    return _fit_ridge(problem, problem.truth)
+
+
+_REGRESSIONS: dict[str, Callable[[_Problem], _Prediction]] = {
+    "input-blind": _predict_value_blindly,
+    "single-feature": _predict_value_by_threshold,
+    "bag-of-tokens": _predict_value_from_bag,
 }

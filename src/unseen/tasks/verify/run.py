@@ -1,4 +1,4 @@
-"""`verify`: every check on every condition, collected in a report."""
+"""`verify`: every check on every split, collected in a report."""
 
 from __future__ import annotations
 
@@ -9,113 +9,126 @@ from functools import cached_property
 from unseen.errors import UsageError
 from unseen.tasks.base import Task
 from unseen.tasks.verify import checks
-from unseen.tasks.verify.checks import Case, Status, Verdict
-from unseen.tasks.verify.purity import elsewhere, portable, reach
+from unseen.tasks.verify.checks import SplitCase, Status, Verdict
+from unseen.tasks.verify.determinism import count_compared, fingerprint_in_new_process, is_importable
 
 
 @dataclass(frozen=True)
 class Check:
-    """One row: `ok`; `known`, a declared artefact; `shown`, for the reader to judge; or `FAIL`."""
+    """One row: `ok`; `known` for a declared artefact; `shown` for the reader to judge; or `FAIL`."""
 
     name: str
-    condition: str
+    split: str
     status: Status
     detail: str
 
 
 class Report(list[Check]):
-    """The checks of one task, in the order they were made."""
+    """The checks of one task in the order in which they were made."""
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
+        """Whether no check failed."""
         return all(check.status != "FAIL" for check in self)
 
 
 def verify(task: Task, n: int = 10_000, on_check: Callable[[Check], None] | None = None) -> Report:
-    """Every check on n examples of every condition; `on_check` is called as each is made.
+    """Make every check on n examples of every split.
 
-    A check that crashes has failed, with the message of the crash. A condition whose examples cannot be drawn,
-    or have the wrong form, is not looked at further.
+    A check that crashes has failed, with the message of the crash. A split whose examples cannot be drawn, or have the
+    wrong form, is not examined further.
+
+    Args:
+        task: any task.
+        n: the number of examples per split, at least 100.
+        on_check: called with each check as it is made.
     """
     if n < 100:
-        raise UsageError(f"verify needs at least 100 examples per condition, got n = {n}")
-    run = _Run(task, n, on_check or (lambda check: None))
-    train = run.condition("train", None)
-    for name in task.conditions:
+        raise UsageError(f"verify needs at least 100 examples per split, got n = {n}")
+    run = _Verification(task, n, on_check)
+    train = run.check_split("train", None)
+    for name in task.splits:
         if name != "train":
-            run.condition(name, train)
+            run.check_split(name, train)
     return run.report
 
 
-_ALONE: dict[str, Callable[[Case], Verdict]] = {
+_SINGLE_CHECKS: dict[str, Callable[[SplitCase], Verdict]] = {
     "solver": checks.check_solver,
-    "purity": checks.check_purity,
+    "determinism": checks.check_determinism,
     "streams": checks.check_streams,
     "duplicates": checks.check_duplicates,
     "labels": checks.check_labels,
 }
-_AGAINST_TRAIN: dict[str, Callable[[Case], Verdict]] = {
+_COMPARISONS_WITH_TRAIN: dict[str, Callable[[SplitCase], Verdict]] = {
     "unseen": checks.check_unseen,
     "overlap": checks.check_overlap,
 }
-_SEVERAL: dict[str, Callable[[Case], Iterator[tuple[str, Verdict]]]] = {
+_MULTIPLE_CHECKS: dict[str, Callable[[SplitCase], Iterator[tuple[str, Verdict]]]] = {
     "baselines": checks.check_baselines,
     "shortcuts": checks.check_shortcuts,
     "artefacts": checks.check_artefacts,
 }
 
 
-class _Run:
-    """A report in the making."""
+class _Verification:
+    """The checks of one task and the report they add to."""
 
-    def __init__(self, task: Task, n: int, on_check: Callable[[Check], None]) -> None:
-        self.task, self.n, self.on_check, self.report = task, n, on_check, Report()
+    def __init__(self, task: Task, n: int, on_check: Callable[[Check], None] | None) -> None:
+        self.task = task
+        self.n = n
+        self.on_check = on_check
+        self.report = Report()
 
-    def condition(self, name: str, train: Case | None) -> Case | None:
-        """Check one condition; its case, if it has examples of the right form."""
+    def check_split(self, name: str, train: SplitCase | None) -> SplitCase | None:
+        """Check one split; return its case if it has examples of the right form."""
         try:
-            examples, seed = checks.draw(self.task, name, self.n)
-            twin, _ = checks.draw(self.task, name, self.n, seed)
-            case = Case(self.task, self.task.condition(name), examples, twin, train)
+            examples, seed = checks.draw_examples(self.task, name, self.n)
+            twin, _ = checks.draw_examples(self.task, name, self.n, seed)
+            case = SplitCase(self.task, self.task.get_split(name), examples, twin, train)
         except Exception as error:
-            self._failed("sample", name, error)
+            self._add_crash("sample", name, error)
             return None
-        if self._one("spec", case, checks.check_spec) != "ok":
+        if self._make_check("spec", case, checks.check_spec) != "ok":
             return None
-        for check, judge in (_ALONE | (_AGAINST_TRAIN if train else {})).items():
-            self._one(check, case, judge)
-        self._one("process", case, self._process)
-        for check, judges in _SEVERAL.items():
+        for check, judge in _SINGLE_CHECKS.items():
+            self._make_check(check, case, judge)
+        if train is not None:
+            for check, judge in _COMPARISONS_WITH_TRAIN.items():
+                self._make_check(check, case, judge)
+        self._make_check("process", case, self._check_process)
+        for check, judge_several in _MULTIPLE_CHECKS.items():
             try:
-                for row, verdict in judges(case):
+                for row, verdict in judge_several(case):
                     self._add(row, name, *verdict)
             except Exception as error:
-                self._failed(check, name, error)
+                self._add_crash(check, name, error)
         return case
 
-    def _one(self, check: str, case: Case, judge: Callable[[Case], Verdict]) -> Status:
+    def _make_check(self, check: str, case: SplitCase, judge: Callable[[SplitCase], Verdict]) -> Status:
         try:
             status, detail = judge(case)
         except Exception as error:
-            return self._failed(check, case.condition.name, error)
-        return self._add(check, case.condition.name, status, detail)
+            return self._add_crash(check, case.split.name, error)
+        return self._add(check, case.split.name, status, detail)
 
-    def _failed(self, check: str, condition: str, error: Exception) -> Status:
-        """A task may crash in any way: that is a finding about it, not about us."""
-        return self._add(check, condition, "FAIL", f"{type(error).__name__}: {error}")
+    def _add_crash(self, check: str, split: str, error: Exception) -> Status:
+        # A task may crash in any way; that is a result about the task, not an error of `verify`.
+        return self._add(check, split, "FAIL", f"{type(error).__name__}: {error}")
 
-    def _add(self, check: str, condition: str, status: Status, detail: str) -> Status:
-        self.report.append(Check(check, condition, status, detail))
-        self.on_check(self.report[-1])
+    def _add(self, check: str, split: str, status: Status, detail: str) -> Status:
+        self.report.append(Check(check, split, status, detail))
+        if self.on_check is not None:
+            self.on_check(self.report[-1])
         return status
 
-    def _process(self, case: Case) -> Verdict:
-        if not portable(self.task):
-            return "shown", "not tried: another process cannot import the task's class"
-        return checks.check_process(case, self._elsewhere[case.condition.name])
+    def _check_process(self, case: SplitCase) -> Verdict:
+        if not is_importable(self.task):
+            return "shown", "not tried: another process cannot import the class of the task"
+        return checks.check_process(case, self._other_fingerprints[case.split.name])
 
     @cached_property
-    def _elsewhere(self) -> dict[str, str]:
-        """What another process draws: one process for all conditions."""
-        return elsewhere(self.task, {name: reach(self.task, name) for name in self.task.conditions})
+    def _other_fingerprints(self) -> dict[str, str]:
+        """The fingerprints of another process, which draws all splits."""
+        counts = {name: count_compared(self.task, name) for name in self.task.splits}
+        return fingerprint_in_new_process(self.task, counts)

@@ -1,0 +1,1 @@
+"""From trials to records: plan, run and resume, on one machine or many."""

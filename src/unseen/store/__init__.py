@@ -1,0 +1,1 @@
+"""The store of a study on disk: records, weights, checkpoints."""

@@ -1,0 +1,1 @@
+"""Analyses of single task families: what they measure of trained models, beyond accuracy."""

@@ -1,0 +1,51 @@
+"""Checkpoints and weights as safetensors: no code is executed on loading."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from unseen.errors import CheckFailed
+from unseen.training.trainer import Checkpoint
+
+
+def pack(checkpoint: Checkpoint) -> bytes:
+    """A checkpoint as the bytes of a safetensors file."""
+    header = {"step": checkpoint.step, "progress": checkpoint.progress}
+    return save(checkpoint.tensors, {"checkpoint": json.dumps(header)})
+
+
+def unpack(path: str, data: bytes) -> Checkpoint:
+    """The checkpoint in a file's bytes; damage is an error that names the file."""
+    try:
+        # The format: 8 bytes of length, then a JSON header whose metadata are texts; ours is JSON again.
+        length = int.from_bytes(data[:8], "little")
+        header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["checkpoint"])
+        return Checkpoint(header["step"], header["progress"], load(data))
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise CheckFailed(
+            f"{path} is damaged and can't be read as a checkpoint ({error}); train into a new directory"
+        ) from error
+
+
+def split_checkpoint(members: Sequence[str], checkpoint: bytes) -> dict[str, bytes]:
+    """The checkpoint of each member of a stack, from which it continues alone."""
+    stacked = unpack("a checkpoint", checkpoint)
+    return {key: pack(stacked.only(key)) for key in members}
+
+
+def pack_weights(state: dict[str, Tensor]) -> bytes:
+    """One module's state dict as the bytes of a safetensors file."""
+    return save({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()})
+
+
+def unpack_weights(path: str, data: bytes) -> dict[str, Tensor]:
+    """The state dict in a file's bytes."""
+    try:
+        return load(data)
+    except (SafetensorError, ValueError) as error:
+        raise CheckFailed(f"{path} is damaged and can't be read as weights: {error}") from error

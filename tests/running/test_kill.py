@@ -1,0 +1,93 @@
+"""Killed at random moments, runner and workers, a dozen times: the table is that of an undisturbed run."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import unseen
+from support.small import STEPS, STUDY, tables
+from unseen.store.store import Store
+
+KILLS = 12
+RUN = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import unseen
+from support.small import STUDY
+unseen.run(STUDY, sys.argv[1], scale="mini", workers=2, chunk_seconds=0.3, stack=4, progress="none")
+"""
+
+
+def start(out: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(out), str(Path(__file__).parents[1])],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def workers_of(pid: int) -> list[int]:
+    """The children of a process, as the system lists them."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def steps_done(out: Path) -> int:
+    """Steps that the store has counted, over all trials."""
+    try:
+        with sqlite3.connect(f"file:{out}/store.sqlite?mode=ro", uri=True) as database:
+            return int(database.execute("SELECT total(end - begin) FROM chunks").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def kill(pid: int, whom: str, chance: random.Random) -> bool:
+    """Kill the runner, one of its workers, or all; whether there was anybody to kill."""
+    workers = workers_of(pid)
+    victims = {"runner": [pid], "worker": workers and [chance.choice(workers)], "all": [pid, *workers]}[whom]
+    for victim in victims:
+        os.kill(victim, signal.SIGKILL)
+    return bool(victims)
+
+
+@pytest.mark.slow
+def test_a_study_killed_a_dozen_times_ends_with_the_same_table(tmp_path: Path) -> None:
+    unseen.run(STUDY, tmp_path / "undisturbed", scale="mini", executor="inline", progress="none")
+    out, chance = tmp_path / "killed", random.Random(7)
+    total = 32 * STEPS["mini"]
+    # Each kill comes when so much of the work is done; the first ones before anything is.
+    moments = [0, 0, *sorted(chance.randrange(total * 9 // 10) for _ in range(KILLS - 2))]
+    whom = [("runner", "worker", "all")[i % 3] for i in range(KILLS)]
+    kills, child, deadline = 0, start(out), time.monotonic() + 900
+    while time.monotonic() < deadline:
+        if child.poll() is not None:
+            if child.returncode == 0:
+                break
+            said = child.stderr.read().decode() if child.stderr else ""
+            assert child.returncode == -signal.SIGKILL, said
+            child = start(out)
+        if kills < KILLS and steps_done(out) >= moments[kills]:
+            time.sleep(chance.uniform(0, 0.1 if moments[kills] else 3.0))
+            if child.poll() is None:
+                kills += kill(child.pid, whom[kills], chance)
+        time.sleep(0.01)
+    assert kills == KILLS and child.returncode == 0
+    assert tables(out) == tables(tmp_path / "undisturbed")
+    assert list((out / "checkpoints").iterdir()) == []
+    with Store.read(out) as store:
+        spans, failures = store.spans(), store.failures()
+    assert len(failures) == 0
+    assert spans.trial.nunique() == 32 and spans.worker.nunique() > 2
+    for _, rows in spans.groupby("trial"):  # every step once, none twice
+        assert rows.begin.tolist() == [0, *rows.end[:-1]] and rows.end.iloc[-1] == STEPS["mini"]
