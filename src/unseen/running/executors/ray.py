@@ -70,6 +70,8 @@ class Ray:
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         elif address is not None:
             _connect(ray, address)
+        if self._ours:
+            _let_ray_print(ray, False)
         self._fixed_workers = workers
         self.workers = workers or _cpus(ray)
         self._head = None if ray.util.client.ray.is_connected() else ray.get_runtime_context().gcs_address
@@ -114,6 +116,7 @@ class Ray:
         """End the Ray that was started here, or leave the cluster that was connected to as it is."""
         if self._ours:
             self._ray.shutdown()
+            _let_ray_print(self._ray, True)
 
     def _send(self) -> None:
         # No more than there are workers, and the newest first: then a stack that goes on finds its worker free, with
@@ -229,6 +232,16 @@ def _start(ray: ModuleType, cpus: int) -> None:
     if started.address_info["node_ip_address"] != "127.0.0.1":
         ray.shutdown()
         raise CheckFailed(f"Ray {ray.__version__} does not keep to loopback; start a cluster and give its --address")
+
+
+def _let_ray_print(ray: ModuleType, allowed: bool) -> None:
+    """Whether Ray may print errors of the cluster, such as a dying node's last lines, on this process's standard output.
+
+    `log_to_driver=False` keeps only the lines of workers away; there is no public switch for these.
+    """
+    worker = ray._private.worker
+    if hasattr(worker, "_worker_logs_enabled"):
+        worker._worker_logs_enabled = allowed
 
 
 _ATTEMPT = """
