@@ -15,7 +15,7 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/dev.stamp
 	$(MAKE) --jobs 2 lint pytest
 
-# The unit tests alone, for use while writing: a few minutes.
+# The unit tests alone, for use while writing: about ten minutes.
 test-fast: $(VENV)/dev.stamp
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not docs and not ray and not browser"
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unseen.cli.output import check_folder
+from unseen.cli.output import check_output
 from unseen.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
     from benchmarks.compare_runs import Comparison
-    from benchmarks.results_file import Kept
+    from benchmarks.results_file import SavedResults
     from benchmarks.rows import Asked, Row
     from benchmarks.targets import Verdict
 
@@ -39,6 +39,9 @@ def bench(
     against: Annotated[Path | None, typer.Option(help="Compare with the figures that an earlier --json wrote.")] = None,
     only: Annotated[str, typer.Option(metavar="TEXT", help="Only cases that have this in their name.")] = "",
     study: Annotated[str, typer.Option(metavar="NAME@SCALE", help="The study that `estimate` runs.")] = "",
+    design: Annotated[
+        bool, typer.Option("--design", help="Only the cases that a target of the design is about (half an hour).")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Few rounds of the smallest cases: does it run?")] = False,
 ) -> None:
     """Run speed benchmarks (single-threaded, interleaved; reports median and interquartile range).
@@ -52,6 +55,8 @@ def bench(
 
     python -m benchmarks --json mine.json --html mine.html
 
+    python -m benchmarks --design --json design.json
+
     python -m benchmarks steps --against mine.json
 
     python -m benchmarks estimate --study quickstart@mini
@@ -62,60 +67,74 @@ def bench(
 
     from benchmarks import BENCHMARKS
     from benchmarks.compare_runs import compare
-    from benchmarks.results_file import Kept
+    from benchmarks.results_file import SavedResults
     from benchmarks.rows import Asked
-    from benchmarks.targets import judged
+    from benchmarks.targets import TARGETS, judged
 
     chosen = [BENCHMARKS.entry(name).name for name in names] if names else [entry.name for entry in BENCHMARKS]
+    if design:
+        # What a plan says is judged on whole mini studies, which take an hour of their own.
+        judged_names = {target.benchmark for target in TARGETS} - {"estimate"}
+        chosen = [name for name in chosen if name in judged_names]
     for file in (json_file, html_file):
-        check_folder(file)
-    before = Kept.read(against) if against else None
-    asked = Asked(quick, only, study)
-    kept = _new(chosen, asked)
+        check_output(file)
+    before = SavedResults.read(against) if against else None
+    asked = Asked(quick, only, study=study)
+    saved = _new(chosen, asked, design)
     try:
-        _run(kept, chosen, asked)
+        _run(saved, chosen, asked, design)
     finally:
-        compared = compare(kept.figures, before.figures) if before else None
-        _write(kept, before, json_file, html_file)
-    if not any(kept.figures.values()):
+        compared = compare(saved.figures, before.figures) if before else None
+        _write(saved, before, json_file, html_file)
+    if not any(saved.figures.values()):
         raise UsageError(f"no case of {', '.join(chosen)} has '{only}' in its name")
     if compared is not None:
         _tell_changes(compared, str(against))
-    _tell_targets(judged(kept.figures))
-    if kept.interrupted:
-        typer.echo(f"interrupted {kept.interrupted}; what was measured before is kept", err=True)
+    _tell_targets(judged(saved.figures))
+    if saved.interrupted:
+        typer.echo(f"interrupted {saved.interrupted}; what was measured before is saved", err=True)
         raise typer.Exit(INTERRUPTED)
 
 
-def _new(chosen: Sequence[str], asked: Asked) -> Kept:
-    from benchmarks.results_file import Kept
+def _new(chosen: Sequence[str], asked: Asked, design: bool) -> SavedResults:
+    from benchmarks.results_file import SavedResults
     from unseen.running.provenance import provenance
 
     load = [round(one, 2) for one in os.getloadavg()] if hasattr(os, "getloadavg") else []
     machine = {**provenance(), "cores": os.cpu_count() or 1, "load": load}
-    said = {"benchmarks": list(chosen), "only": asked.only, "study": asked.study, "quick": asked.quick}
-    return Kept(machine, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", said, interrupted="before the first figure")
+    said = {
+        "benchmarks": list(chosen),
+        "only": asked.only,
+        "study": asked.study,
+        "quick": asked.quick,
+        "design": design,
+    }
+    return SavedResults(machine, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", said, interrupted="before the first figure")
 
 
-def _run(kept: Kept, chosen: Sequence[str], asked: Asked) -> None:
-    """Fill in the figures. Whatever ends it early, it is known after what."""
+def _run(saved: SavedResults, chosen: Sequence[str], asked: Asked, design: bool = False) -> None:
+    """Fill in the figures, of the `design` only those of its targets. Whatever ends it early, it is known after what."""
     from benchmarks import BENCHMARKS
+    from benchmarks.targets import TARGETS
 
     with _progress() as say:
         for place, name in enumerate(chosen, 1):
             title, rows, case = f"{name} ({place} of {len(chosen)})", list["Row"](), ""
             say(title)
-            kept.figures[name] = rows
-            told = replace(asked, say=partial(_under, say, title))
+            saved.figures[name] = rows
+            # The targets of `trials` are exponents, which need all of its cases.
+            chosen_cases = design and name != "trials"
+            patterns = tuple(target.case for target in TARGETS if target.benchmark == name) if chosen_cases else ()
+            told = replace(asked, patterns=patterns, say=partial(_under, say, title))
             try:
                 for row in BENCHMARKS.load(name)(told):
                     rows.append(row)
-                    kept.interrupted = f"in {name}, after {row.case}: {row.figure}"
+                    saved.interrupted = f"in {name}, after {row.case}: {row.figure}"
                     typer.echo((f"{name} · {row.case}\n" if row.case != case else "") + _line(row))
                     case = row.case
             except KeyboardInterrupt:
                 return
-    kept.interrupted = ""
+    saved.interrupted = ""
 
 
 def _under(say: Callable[[str], None], title: str, text: str) -> None:
@@ -150,16 +169,16 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
 
 
-def _write(kept: Kept, before: Kept | None, json_file: Path | None, html_file: Path | None) -> None:
+def _write(saved: SavedResults, before: SavedResults | None, json_file: Path | None, html_file: Path | None) -> None:
     """Each file whole or not at all."""
     from unseen.report.export import write_file
 
     if json_file is not None:
-        write_file(json_file, kept.text())
+        write_file(json_file, saved.text())
     if html_file is not None:
         from benchmarks.page import page
 
-        write_file(html_file, page(kept, before))
+        write_file(html_file, page(saved, before))
 
 
 def _tell_changes(found: Comparison, file: str) -> None:

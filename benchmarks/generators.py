@@ -94,7 +94,8 @@ def _table() -> list[Drawn]:
         for split in ("iid/depth=1", "iid/depth=3", *(("ood/depth=7",) if coding == "integer" else ()))
     ]
     others = [Drawn(f"gcog/{name}", "train") for name in ("distractor", "systematic-operators", "systematic-trees")]
-    return [*retrieval, *rules, *ctl, *gcog, *others]
+    groups = [Drawn(f"groups/{name}", "train") for name in ("Z2", "S3", "A5", "S5", "own")]
+    return [*retrieval, *rules, *ctl, *gcog, *others, *groups, Drawn("recall/mqar", "train")]
 
 
 TABLE = tuple(_table())

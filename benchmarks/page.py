@@ -9,10 +9,10 @@ from typing import Any
 from benchmarks import BENCHMARKS
 from benchmarks.charts import Drawn, charts
 from benchmarks.compare_runs import compare
-from benchmarks.results_file import Kept
+from benchmarks.results_file import SavedResults
 from benchmarks.rows import Row
 from benchmarks.targets import judged
-from unseen.report import assets, theme
+from unseen.report import html_assets, theme
 from unseen.report.page import chart_config
 
 ICONS = {
@@ -27,31 +27,31 @@ ICONS = {
 COLUMNS = ("case", "figure", "value", "unit", "low", "high", "rounds", "note")
 
 
-def page(kept: Kept, before: Kept | None = None) -> str:
+def page(saved: SavedResults, before: SavedResults | None = None) -> str:
     """The whole page as text; it loads nothing."""
-    drawn = charts(kept.figures)
-    verdicts = judged(kept.figures)
+    drawn = charts(saved.figures)
+    verdicts = judged(saved.figures)
     context = {
-        "kept": kept,
+        "saved": saved,
         "before": before,
         "icons": ICONS,
         "charts": drawn,
         "number": number,
         "verdicts": verdicts,
         "counted": Counter(one.word for one in verdicts),
-        "compared": compare(kept.figures, before.figures) if before else None,
-        "steps": _steps(kept.figures.get("steps", ())),
+        "compared": compare(saved.figures, before.figures) if before else None,
+        "steps": _steps(saved.figures.get("steps", ())),
         "summaries": {entry.name: entry.summary for entry in BENCHMARKS},
-        "style": assets.raw(assets.text("report.css")),
-        "scripts": assets.scripts(charts=bool(drawn)),
-        "policy": assets.policy(charts=bool(drawn)),
+        "style": html_assets.raw(html_assets.text("report.css")),
+        "scripts": html_assets.scripts(charts=bool(drawn)),
+        "policy": html_assets.policy(charts=bool(drawn)),
         "specs": {name: _spec(one) for name, one in drawn.items()},
         "data": {
             "configs": {paper: chart_config(paper) for paper in ("light", "dark")},
-            "figures": {name: _table(rows) for name, rows in kept.figures.items()},
+            "figures": {name: _table(rows) for name, rows in saved.figures.items()},
         },
     }
-    return assets.render("bench.html", context)
+    return html_assets.render("bench.html", context)
 
 
 def number(value: float) -> str:

@@ -89,7 +89,7 @@ def fill(directory: Path, seeds: Sequence[int]) -> int:
     )
     entries = grid.entries()
     with Store.write(directory) as store:
-        store.claim({"study": "many-runs@1"})
+        store.set_work({"study": "many-runs@1"})
         store.add(entries, "full")
         for start in range(0, len(entries), STACK):
             _commit(store, start, entries[start : start + STACK])

@@ -14,7 +14,7 @@ FORMAT = 2
 
 
 @dataclass
-class Kept:
+class SavedResults:
     """Rows by benchmark, where and when they were measured, and what was asked for. `interrupted` says after what the
     run was ended before its time; it is empty for a run that is whole.
     """
@@ -41,7 +41,7 @@ class Kept:
         return f'{{\n{head}"figures": {{\n{figures}\n}}\n}}\n'
 
     @classmethod
-    def read(cls, path: Path) -> Kept:
+    def read(cls, path: Path) -> SavedResults:
         """Figures from a file."""
         try:
             found = json.loads(path.read_text(encoding="utf-8"))

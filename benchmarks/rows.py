@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ class Row:
 @dataclass(frozen=True)
 class Asked:
     """How to run a benchmark: `quick` tries the smallest cases in few rounds; `only` keeps cases that have this in
-    their name.
+    their name, and `patterns`, if there are any, those that one of them matches (`*` is anything).
 
     `study` names the catalogue study that a benchmark of studies should run, where one is needed. `say` is told what is
     being measured.
@@ -43,12 +44,14 @@ class Asked:
 
     quick: bool = False
     only: str = ""
+    patterns: tuple[str, ...] = ()
     study: str = ""
     say: Callable[[str], None] = field(default=lambda text: None, compare=False, repr=False)
 
     def wants(self, case: str) -> bool:
         """Whether a case was asked for."""
-        return self.only in case
+        matches = not self.patterns or any(fnmatchcase(case, pattern) for pattern in self.patterns)
+        return matches and self.only in case
 
     def among(self, cases: Sequence[T], name: Callable[[T], str] = str) -> Iterator[T]:
         """The cases that were asked for, one by one; each is told with its place among them.

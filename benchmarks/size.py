@@ -75,7 +75,7 @@ def _enter(entries: Sequence[Entry], folder: str) -> None:
 def _fill(entries: Sequence[Entry], directory: Path) -> None:
     """A finished store, as if all had been trained."""
     with Store.write(directory) as store:
-        store.claim({"study": "many-trials@1"})
+        store.set_work({"study": "many-trials@1"})
         store.add(entries, "full")
         for start in range(0, len(entries), STACK):
             finished = {

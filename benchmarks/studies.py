@@ -53,7 +53,7 @@ def workers(asked: Asked) -> Iterator[Row]:
         Timing.measure([entry.trial for entry in grid.entries()])
         passes = [
             _gained(*(watched(grid.entries(), count, members) for count in (1, 2)))
-            for _ in range(1 if asked.quick else 2)
+            for _ in range(1 if asked.quick or asked.patterns else 2)
         ]
     yield from _rows(case, passes)
 

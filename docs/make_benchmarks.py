@@ -4,7 +4,8 @@
     python docs/make_benchmarks.py benchmarks/latest.json [MORE.json ...]
 
 A table stands between `<!-- figures: NAME -->` and `<!-- end -->`. Of a benchmark that several files have, the first
-counts.
+counts. A file of `python -m benchmarks --design` has only the cases of targets: it fills the table of targets, and that
+of the package, which no other run measures.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the benchmarks are no installed package
 
-from benchmarks.results_file import Kept
+from benchmarks.results_file import SavedResults
 from benchmarks.rows import Row
 from benchmarks.targets import judged
 
 PAGE = Path(__file__).with_name("benchmarks.md")
-PLACE = re.compile(r"<!-- figures: ([a-z -]+) -->\n.*?<!-- end -->", re.S)
+MARKER = re.compile(r"<!-- figures: ([a-z -]+) -->\n.*?<!-- end -->", re.S)
 SIZES = (1, 4, 16, 20, 64)
 KINDS = ("products", "elementwise work", "norms and softmax", "copies", "optimiser", "Python, NumPy and autograd")
 Figures = Mapping[str, Sequence[Row]]
@@ -228,7 +229,19 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "growth": growth,
     **{
         name: plain(name)
-        for name in ("start", "alignment", "workers", "orchestration", "trials", "size", "report", "estimate")
+        for name in (
+            "package",
+            "start",
+            "alignment",
+            "capture",
+            "workers",
+            "orchestration",
+            "trials",
+            "cluster",
+            "size",
+            "report",
+            "estimate",
+        )
     },
 }
 
@@ -236,17 +249,22 @@ TABLES: dict[str, Callable[[Figures], str]] = {
 def main(files: Sequence[str]) -> None:
     """Fill all tables for which there are figures; the others are left as they are."""
     figures: dict[str, Sequence[Row]] = {}
+    whole: set[str] = set()  # the benchmarks of which every case was measured
     for file in reversed(files):
-        figures |= Kept.read(Path(file)).figures
+        saved = SavedResults.read(Path(file))
+        figures |= saved.figures
+        is_design = bool(saved.asked.get("design"))
+        whole = whole - saved.figures.keys() if is_design else whole | saved.figures.keys()
+        whole |= {"package"} & saved.figures.keys()
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
         needed = {"times": "steps", "limits": "steps"}.get(name, name)
-        if name != "targets" and needed not in figures:
+        if name != "targets" and needed not in whole:
             return match[0]
         return f"<!-- figures: {name} -->\n{TABLES[name](figures)}\n<!-- end -->"
 
-    PAGE.write_text(PLACE.sub(fill, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(MARKER.sub(fill, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

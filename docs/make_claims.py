@@ -1,6 +1,6 @@
 """Write docs/claims.md: every claim, the verdicts of stored studies, and what no claim tests.
 
-python docs/make_claims.py DIRECTORY ...
+python docs/make_claims.py DIRECTORY-OR-RECORDS-FILE ...
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from unseen.claims import judge, page
+from unseen.claims.judge_studies import judge_store, keep_home_verdicts
 from unseen.claims.render import table_row
 
 HERE = Path(__file__).parent
@@ -21,12 +22,12 @@ questions of ours about them, as criteria on records. Verdicts by the stored stu
 """
 READING = """## How to read this
 
-* *Supported*: the whole 95 % interval of every criterion of a claim lies where the claim says. *Contradicted*: that of
-  at least one criterion lies elsewhere, even if the interval is widened for the number of criteria. *Undecided*:
-  neither.
-* No verdict rests on a point estimate, on fewer than three seeds (for `rules`: tasks), or on a run that had not
-  converged. With fewer than ten of them, as everywhere here, an interval is only indicative. In `ctl` and `gcog`,
-  generalization is judged only for runs that have learned their task: *no OOD in these runs* may mean that none has.
+* *Supported*: every headline criterion of a claim holds at one-sided 5 %, at least half of its details were run and none is
+  contradicted. *Mixed*: the same, with a detail contradicted. *Contradicted*: a headline criterion lies elsewhere, at
+  one-sided 5 % after Holm's correction. *Not reached*: it would rest on models, smaller than the paper's, most of which have not learned.
+  *Undecided*: none of these. *In progress*: the planned seeds are not complete. [The rules](studies.md#verdicts).
+* No verdict rests on a point estimate or on fewer than three seeds (for `rules`: tasks). Runs that still drifted when they
+  ended count, with what they may still gain or lose; if that changes an outcome, it is open.
 * *What it hangs on* is the weakest criterion of a supported claim, else the first criterion that stands in its way:
   what should hold, then the estimate (of a comparison: the difference) with its interval, and the number of seeds or
   tasks. Errors are shares of wrong answers, or losses in units of the zero predictor's; R1 to R9 are the analyses of
@@ -35,7 +36,8 @@ READING = """## How to read this
   papers: *contradicted* means that the statement does not hold *there*. Numbers that a paper prints for its own setting
   are compared in that setting only. Where a paper gives no number, the bounds are ours.
 * `unseen claims DIR --claim NAME` shows all criteria with their numbers, `--format json` gives the same to programs.
-  This page is written by `python docs/make_claims.py DIR ...`.
+  This page is written by `python docs/make_claims.py src/unseen/records/*.zip`.
+* {modes}
 * Some claims were written after studies of scale `mini` had been run and looked at, so their verdicts there are no
   predictions: {late}. `rules/F1` and `retrieval/C9` were given another criterion then.
 """
@@ -81,15 +83,17 @@ def _list_statements() -> list[str]:
     return lines
 
 
-def main(directories: list[str]) -> None:
-    """Judge the claims by these directories and write the page."""
-    stores = judge.keep_home_verdicts([judge.judge_store(Path(directory)) for directory in directories])
+def format_page(sources: list[str]) -> str:
+    """The page of all claims, judged by these directories or records files."""
+    stores = keep_home_verdicts([judge_store(Path(source)) for source in sources])
     counts = page.count_verdicts(judged for _, judged in page.pair_claims(stores))
     head = HEAD.format(number=len(judge.load_claims()), counts=counts)
-    reading = READING.format(late=", ".join(f"`{name}`" for name in LATE))
+    silent = [f"{store.study} {scale}" for store in stores if store.mode is None for scale in store.deviations]
+    modes = page.describe_without_mode(silent) or "Every study noted before its first run when its claims are judged."
+    reading = READING.format(modes=modes, late=", ".join(f"`{name}`" for name in LATE))
     lines = [head, *page.format_overview(stores), reading, *page.format_sections(stores, _link), *_list_statements()]
-    (HERE / "claims.md").write_text("\n".join(lines).rstrip("\n") + "\n")
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    (HERE / "claims.md").write_text(format_page(sys.argv[1:]), "utf-8")

@@ -3,7 +3,7 @@
     python docs/make_reference.py DIRECTORY [FILE]
 
 DIRECTORY is a finished run of `exam-zoo`; every run and ability of its largest scale becomes a line. Other scales that
-the file holds are kept.
+the file holds are kept, and so are other backbones: `exam-zoo` may be run with `--only model=NAME`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ def main(directory: str, file: Path = OURS) -> None:
         sys.exit(f"{directory} has no scores")
     rows = found.scores.rename(columns={"model": "backbone"})[list(reference.COLUMNS)]
     held = reference.read(file) if file.exists() else rows[:0]
-    kept = held[held["scale"] != source.scale]
-    whole = pd.concat([kept, rows], ignore_index=True) if len(kept) else rows
+    others = held[(held["scale"] != source.scale) | ~held["backbone"].isin(rows["backbone"])]
+    whole = pd.concat([others, rows], ignore_index=True) if len(others) else rows
     whole.to_csv(file, index=False, lineterminator="\n", float_format="%.6g")
-    sys.stdout.write(f"{file}: {len(rows)} lines of scale {source.scale}, {len(kept)} kept of others\n")
+    sys.stdout.write(
+        f"{file}: {len(rows)} lines of scale {source.scale}, {len(others)} of other scales and backbones were there\n"
+    )
 
 
 if __name__ == "__main__":

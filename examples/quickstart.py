@@ -1,12 +1,13 @@
 """The quickstart: can a Transformer tell "a before b" from "b before a", and which of its components does the work?
 
-The study `quickstart` of the catalogue: task T6 at length 5 (an opaque query stands for an ordered pair of features),
-the four ablations of the retrieval paper's Transformer, five seeds each, one worker process per core.
+The study `quickstart` of the catalogue: task T6 at length 5 with 8 features (an opaque query stands for an ordered pair of
+them), the four ablations of the retrieval paper's Transformer, five seeds each, one worker process per core.
 
     python examples/quickstart.py --out demo        about 3 minutes on two cores
 
-Expected: without positions and without self-attention the model can't see order and stays near the order-blind ceiling
-or below it; with both it goes well beyond. Stop it and run it again: it continues. Run it once more: it only draws the figure.
+Expected: without positions and self-attention the model can't see order and stays below the order-blind ceiling (0.75);
+positions alone bring it to about 0.89, self-attention alone to about 0.98. Stop it and run it again: it continues. Run it
+once more: it only draws the figure.
 """
 
 from __future__ import annotations
@@ -17,15 +18,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-
 import unseen
-from unseen.randomness import stream
+from unseen.claims.judge_studies import judge_store
+from unseen.claims.render import describe_coverage
 from unseen.report.data import Source
 from unseen.report.export import save
 from unseen.report.figures import figure
 from unseen.running.runner import Interrupted
-from unseen.stats import bootstrap
+from unseen.stats import mean_interval
 from unseen.store.store import Store
 from unseen.studies.study import study
 from unseen.tasks.base import Task
@@ -43,12 +43,6 @@ def references(task: Task) -> dict[str, float]:
     examples = task.sample(SPLIT, 10_000, data_seed="test")
     rules = {s.name: float((s.answer(examples) == examples.targets).mean()) for s in task.shortcuts(SPLIT)}
     return {"chance": task.spec.target.chance} | {short: rules[name] for name, short in SHORTCUTS.items()}
-
-
-def interval(variant: str, scores: pd.Series) -> tuple[float, float]:
-    """The 95 % interval of a mean over seeds."""
-    result = bootstrap(scores, generator=stream("interval", variant).block(), covers="initialisation and data")
-    return result.low, result.high
 
 
 def main() -> None:
@@ -77,10 +71,10 @@ def main() -> None:
     print(f"accuracy on {SPLIT} ({first.task.splits[SPLIT].summary}), weights best on validation\n")
     print(f"{'model':<11}{'mean':>6}  {'95 % interval':<15}  every seed")
     for variant, runs in scores.groupby("variant", sort=False):
-        low, high = interval(variant, runs.value)
+        bounds = mean_interval(runs.value, covers="initialisation and data")
         each = " ".join(f"{value:.3f}" for value in runs.value)
         rising = ", ".join(map(str, runs.seed[runs.not_converged]))
-        span = f"[{low:.3f}, {high:.3f}]" if len(runs) >= 3 else "needs 3 seeds"
+        span = f"[{bounds.low:.3f}, {bounds.high:.3f}]" if len(runs) >= 3 else "needs 3 seeds"
         print(
             f"{variant:<11}{runs.value.mean():>6.3f}  {span:<15}  {each}"
             + (f"   not converged: {rising}" if rising else "")
@@ -94,12 +88,17 @@ def main() -> None:
     drawing = picture.draw(Source.read(given.out, given.scale))
     assert drawing is not None
     subtitle = [
-        "T6, length 5: “did a occur before b?” behind an opaque query. Every dot is a seed, hollow if not",
+        "T6, length 5, 8 features: “did a occur before b?” behind an opaque query. Every dot is a seed, hollow if not",
         f"converged; bars are 95 % intervals over {seeds} seeds. {first.recipe.steps} steps of batch "
         f"{first.recipe.batch} (the paper: 1 000 000 of 10).",
     ]
     files = [save(picture, drawing, given.out / f"quickstart.{kind}", subtitle) for kind in ("png", "svg", "json")]
     files.append(unseen.report(given.out, given.out / "report.html", scale=given.scale))
+    for verdict in judge_store(given.out).verdicts:
+        if verdict.verdict != "not run" and verdict.scale == given.scale:
+            print(
+                f"\n{verdict.claim.name}: {verdict.verdict} ({describe_coverage(verdict)}). {verdict.claim.statement}"
+            )
     print(f"\nwritten: {', '.join(str(f) for f in files)}   ({time.monotonic() - began:.0f} s)")
     print(f"open {files[-1]} in a browser; all records: unseen results {given.out}")
 

@@ -12,6 +12,8 @@ from support.tiers import TESTS, TIERS
 os.environ["OMP_NUM_THREADS"] = "1"
 # Without this MKL may round a product of one member and the same product inside a stack differently (seen on AMD CPUs).
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+# Beside pytest-xdist the terminal has 80 columns, alone as many as there are: texts should not depend on it.
+os.environ.pop("COLUMNS", None)
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="unseen-tests-")
 
 

@@ -54,7 +54,7 @@ def test_a_table_of_abilities_and_a_page(tmp_path: Path) -> None:
         ("amplitude", "sums"),
     ]
     assert set(found["runs"]) == {1} and (found["chance"] < found["oracle"]).all()
-    assert any("specialization needs the activations `gating.weights`" in note for note in found.attrs["notes"])
+    assert any("specialization needs the activations gating.weights" in note for note in found.attrs["notes"])
     assert found.attrs["page"] == str(out / "report.html") and "exam-abilities" in Path(found.attrs["page"]).read_text()
     other = unseen.model("lstm", width=8)
     with pytest.raises(UsageError, match="holds other work"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from unseen.randomness import Draws, RandomStream, _inverse_normal, portable_log, stream
+from unseen.randomness import Draws, RandomStream, inverse_normal, portable_log, stream
 
 N = 40_000
 LEAST = 1e-4
@@ -260,9 +260,9 @@ class TestFunctions:
     def test_inverse_normal(self) -> None:
         powers = 2.0 ** -np.arange(1.0, 54.0)
         p = np.concatenate([powers, 1 - powers, np.linspace(1e-6, 1 - 1e-6, 100_001)])
-        np.testing.assert_allclose(_inverse_normal(p), special.ndtri(p), rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(inverse_normal(p), special.ndtri(p), rtol=1e-14, atol=1e-14)
 
     def test_inverse_normal_is_odd_and_rises(self) -> None:
         p = np.arange(1.0, 2.0**12) * 2.0**-13  # exact, and so is 1 − p
-        np.testing.assert_array_equal(_inverse_normal(1 - p), -_inverse_normal(p))
-        assert (np.diff(_inverse_normal(p)) > 0).all()
+        np.testing.assert_array_equal(inverse_normal(1 - p), -inverse_normal(p))
+        assert (np.diff(inverse_normal(p)) > 0).all()

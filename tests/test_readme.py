@@ -33,3 +33,13 @@ def test_pictures_and_links_exist() -> None:
     text = (ROOT / "README.md").read_text()
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / target).exists(), target
+
+
+def test_it_is_read_in_two_minutes() -> None:
+    """An install line, a snippet with its output, no long cells of tables, one picture of a finding."""
+    text = (ROOT / "README.md").read_text()
+    cells = [cell for line in text.splitlines() if line.startswith("|") for cell in line.split("|")]
+    assert max(map(len, cells)) <= 200
+    assert text.index("pip install") < text.index("unseen.train") < text.index("```text") < text.index("![")
+    accuracies = re.findall(r"^\d +(0\.\d+)$", text, re.MULTILINE)
+    assert accuracies and min(map(float, accuracies)) > 0.9, "the first numbers that a visitor sees are not at chance"

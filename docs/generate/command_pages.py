@@ -25,11 +25,16 @@ def pages() -> Iterator[Page]:
     """One page with a section for each command."""
     group = typer.main.get_group(app)
     context = typer.Context(group, info_name="unseen")
-    sections = [section(command, context) for command in group.commands.values()]
+    sections = []
+    for command in group.commands.values():
+        sections.append(section(command, context))
+        inner = typer.Context(command, info_name=command.name, parent=context)
+        for subcommand in getattr(command, "commands", {}).values():
+            sections.append("#" + section(subcommand, inner, f"{command.name} {subcommand.name}"))
     yield Page("reference/commands.md", "\n".join([HEAD, *sections]))
 
 
-def section(command: Any, parent: typer.Context) -> str:
+def section(command: Any, parent: typer.Context, title: str = "") -> str:
     """Usage, what it does, and a table of parameters."""
     context = typer.Context(command, info_name=command.name, parent=parent)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
@@ -37,7 +42,7 @@ def section(command: Any, parent: typer.Context) -> str:
     rows = [f"| `{one_line(names)}` | {one_line(words(text))} |" for names, text in filter(None, records)]
     return "\n".join(
         [
-            f"## {command.name}",
+            f"## {title or command.name}",
             "",
             "```text",
             usage,

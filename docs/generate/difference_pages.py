@@ -125,7 +125,15 @@ def _list(register: Register) -> list[str]:
 
 
 def _family(register: Register) -> str:
-    lines = [f"# {FAMILIES[register.family]}", "", f"*{register.paper}*", "", register.presets.strip()]
+    lines = [
+        f"# {FAMILIES[register.family]}",
+        "",
+        "This page lists where the paper, its released code and its data differ, and which of them Unseen follows.",
+        "",
+        f"*{register.paper}*",
+        "",
+        register.presets.strip(),
+    ]
     headings = {"difference": "Differences", "caution": "What can mislead"}
     for kind, heading in headings.items():
         of_kind = [entry for entry in register.entries if entry.kind == kind]

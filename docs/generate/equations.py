@@ -173,6 +173,29 @@ LSTM_STEPS = (
 LATENT = "4 * d**2 + 2 * d * m + m"
 """Attention and feed-forward of a block, without biases of its own width (5 d) and norms."""
 
+KERNEL: Size = ("tokens that the short convolution sees", lambda options, spec, module: options.kernel)
+SHORT_CONVOLUTION = Step(
+    "a short convolution of each channel",
+    r"u_t = \sum_{j<k} w_j \odot \mathrm{LN}(x_{t-j}) + b",
+    "L * d * (k + 1)",
+)
+MATRIX_PROJECTIONS = Step(
+    "queries, keys and values, split into heads", r"q_t, k_t, v_t = W_q u_t, \; W_k u_t, \; W_v u_t", "L * 3 * d**2"
+)
+FEED_FORWARD = (
+    Step(
+        "feed-forward",
+        r"x_t \leftarrow u_t + W_2 \max(0, W_1 \mathrm{LN}(u_t) + b_1) + b_2",
+        "L * (2 * d * m + m + d)",
+    ),
+    Step("norms: two in each layer, one at the end", r"z_t = \mathrm{LN}(x_t)", "L * 4 * d + 2 * d"),
+)
+CHUNKED = "Computed in chunks of 16 tokens, which are matrix products inside; the tests hold this to the recurrence."
+LINEAR_NOTES = (
+    "Everything starts from zero states. Padding is moved before the real tokens, where it writes nothing.",
+    "The steps from the norm to the feed-forward are one of L layers.",
+)
+
 BACKBONES: dict[str, Equations] = {
     "lstm": Equations(
         {**GENERIC, "L": LAYERS},
@@ -330,6 +353,166 @@ BACKBONES: dict[str, Equations] = {
             "itself. The read-out token has the symbol of what is given once, or one of its own.",
             "`gating = operation`: p = softmax(B max(0, A e + a) + b) of the symbol's one-hot code e. `truth`: p is 1 for "
             "the module of the symbol. `none`: one module, p = 1.",
+        ),
+    ),
+    "moe-transformer": Equations(
+        {
+            **GENERIC,
+            "L": LAYERS,
+            "E": ("experts", lambda options, spec, module: options.experts),
+            "w": ("hidden units of an expert", HIDDEN[1]),
+        },
+        (
+            PLACED,
+            READ_TOKEN,
+            Step(
+                "hidden units of expert m",
+                r"h_m = \max(0, F_m \mathrm{LN}(x_t) + f_m)",
+                "L * (E * w * (d + 1) + 2 * d)",
+            ),
+            Step("the router scores the experts", rf"q = {SOFTMAX}_m (r_m^\top \mathrm{{LN}}(x_t))", "L * d * E"),
+            Step(
+                "the K largest of them, scaled to sum to 1; all others are 0",
+                r"p_m = q_m / \sum_{j \in \mathrm{top}_K} q_j",
+            ),
+            Step("the mixture is added", r"u_t = x_t + \sum_m p_m (G_m h_m + g_m)", "L * E * (w + 1) * d"),
+            Step(
+                "self-attention C with A heads, as in a Transformer",
+                r"x_t \leftarrow u_t + C(\mathrm{LN}(u))_t",
+                "L * (4 * d**2 + 6 * d)",
+            ),
+            Step("a norm at the end", r"z_t = \mathrm{LN}(x_t)", "2 * d"),
+            READ,
+        ),
+        (
+            "K is `top_k`. The sum by which the weights are scaled is taken as a constant when gradients are computed, so "
+            "that the router learns with K = 1, too.",
+            "All experts are computed for every token, which FLOPs count; weights of 0 leave out their results. No loss "
+            "balances the experts.",
+        ),
+    ),
+    "s4d": Equations(
+        {
+            **GENERIC,
+            "L": LAYERS,
+            "m": HIDDEN,
+            "n": ("complex states of a channel", lambda options, spec, module: options.state),
+        },
+        (
+            UNPLACED,
+            READ_TOKEN,
+            Step(
+                "each channel of u = LN(x) has its own step Δ, n complex rates a and a number s",
+                r"\bar a = e^{\Delta a}, \quad \bar b = (e^{\Delta a} - 1) / a, \quad \mathrm{Re}\, a < 0",
+                "L * (2 * d * n + 2 * d)",
+            ),
+            Step("states", r"h_t = \bar a \odot h_{t-1} + \bar b \, u_t"),
+            Step("result of the channel", r"y_t = 2 \, \mathrm{Re}\, c^\top h_t + s \, u_t", "L * 2 * d * n"),
+            Step(
+                "all channels are mixed and added", r"u_t = x_t + W_y \operatorname{gelu}(y_t) + b_y", "L * (d**2 + d)"
+            ),
+            *FEED_FORWARD,
+            READ,
+        ),
+        (
+            "Computed as a convolution: y is the sum over j ≤ t of K at t − j times u at j, where K at t is 2 Re Σ c b̄ āᵗ.",
+            *LINEAR_NOTES,
+        ),
+    ),
+    "mamba": Equations(
+        {
+            **GENERIC,
+            "L": LAYERS,
+            "m": HIDDEN,
+            "c": ("channels", lambda options, spec, module: options.expand * options.width),
+            "n": ("states of a channel", lambda options, spec, module: options.state),
+            "r": ("rank of the map to steps: width / 16", lambda options, spec, module: -(-options.width // 16)),
+            "k": KERNEL,
+        },
+        (
+            UNPLACED,
+            READ_TOKEN,
+            Step("channels and gates", r"u_t, g_t = W_u \mathrm{LN}(x_t), \; W_g \mathrm{LN}(x_t)", "L * 2 * d * c"),
+            Step(
+                "a short convolution of each channel",
+                r"v_t = \operatorname{silu}( \sum_{j<k} w_j \odot u_{t-j} + b )",
+                "L * c * (k + 1)",
+            ),
+            Step(
+                "step, input and output of the token",
+                r"\Delta_t = \operatorname{softplus}(W_\Delta D v_t + b_\Delta), \quad B_t = W_B v_t, \quad C_t = W_C v_t",
+                "L * (c * (r + 2 * n) + c * (r + 1))",
+            ),
+            Step(
+                "n states of each channel, with rates a < 0 of its own",
+                r"h_t = e^{\Delta_t a} \odot h_{t-1} + \Delta_t v_t B_t",
+                "L * c * n",
+            ),
+            Step("result of the channel", r"y_t = C_t^\top h_t + s \, v_t", "L * c"),
+            Step("gated, mixed and added", r"u_t = x_t + W_y (y_t \odot \operatorname{silu}(g_t))", "L * c * d"),
+            *FEED_FORWARD,
+            READ,
+        ),
+        LINEAR_NOTES,
+    ),
+    "gla": Equations(
+        {**GENERIC, "L": LAYERS, "m": HIDDEN, "k": KERNEL},
+        (
+            UNPLACED,
+            READ_TOKEN,
+            SHORT_CONVOLUTION,
+            MATRIX_PROJECTIONS,
+            Step(
+                "decays of each key channel",
+                r"\alpha_t = \max(e^{-4}, \sigma(W_\alpha u_t + b_\alpha)^{1/16})",
+                "L * (d**2 + d)",
+            ),
+            Step("the matrix of each head", r"S_t = \operatorname{diag}(\alpha_t) S_{t-1} + k_t v_t^\top"),
+            Step("what the query reads, of width K", r"o_t = S_t^\top q_t / \surd K"),
+            Step(
+                "the heads side by side, normed, gated, mixed and added",
+                r"u_t = x_t + W_h ( \mathrm{LN}(o_t) \odot \operatorname{silu}(W_g u_t) )",
+                "L * (2 * d**2 + 2 * d)",
+            ),
+            *FEED_FORWARD,
+            READ,
+        ),
+        (CHUNKED, *LINEAR_NOTES),
+    ),
+    "deltanet": Equations(
+        {**GENERIC, "L": LAYERS, "m": HIDDEN, "k": KERNEL, "A": ("heads", lambda options, spec, module: options.heads)},
+        (
+            UNPLACED,
+            READ_TOKEN,
+            SHORT_CONVOLUTION,
+            MATRIX_PROJECTIONS,
+            Step(
+                "queries and keys of each head have length one",
+                r"q_t \leftarrow q_t / \surd(|q_t|^2 + \epsilon), \quad k_t \leftarrow k_t / \surd(|k_t|^2 + \epsilon), \quad "
+                r"\epsilon = 10^{-6}",
+            ),
+            Step(
+                "how strongly each head corrects",
+                r"\beta_t = \sigma(W_\beta u_t + b_\beta)",
+                "L * A * (d + 1)",
+            ),
+            Step(
+                "the matrix of each head: what it stores under the key moves towards the value",
+                r"S_t = S_{t-1} (1 - \beta_t k_t k_t^\top) + \beta_t v_t k_t^\top",
+            ),
+            Step("what the query reads", r"o_t = S_t q_t"),
+            Step(
+                "the heads side by side, normed, mixed and added",
+                r"u_t = x_t + W_h \mathrm{LN}(o_t)",
+                "L * (d**2 + 2 * d)",
+            ),
+            *FEED_FORWARD,
+            READ,
+        ),
+        (
+            "`negative_eigenvalues`: β is twice as large, so that the eigenvalue 1 − β of a step lies between −1 and 1.",
+            CHUNKED,
+            *LINEAR_NOTES,
         ),
     ),
 }

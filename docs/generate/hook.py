@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import command_pages
 import difference_pages
+import leaderboard_page
 import model_pages
 import nav
 import notebook_pages
@@ -22,6 +23,7 @@ GENERATORS: tuple[Callable[[], Iterator[Page]], ...] = (
     study_pages.pages,
     difference_pages.pages,
     command_pages.pages,
+    leaderboard_page.pages,
     notebook_pages.pages,
 )
 

@@ -12,6 +12,7 @@ import torch
 from option_tables import shown, words
 from torch import nn
 
+from unseen.cli.option_text import MEANINGS
 from unseen.config import Config
 from unseen.errors import UsageError
 from unseen.models import BACKBONES, MODELS, options
@@ -24,32 +25,7 @@ from unseen.training.batches import input_tensors
 
 EXAMPLES = 3
 """The number of examples on which a model is tried, to see what it captures."""
-WORDS = {
-    "width": "width of a state",
-    "layers": "how many layers there are",
-    "heads": "heads of attention; they share the width",
-    "dropout": "share of numbers that is dropped in training",
-    "norm": "layer norms before each sublayer, or after it",
-    "positions": "how tokens know their positions",
-    "causal": "whether tokens attend only to earlier tokens and themselves",
-    "latents": "how many latents there are",
-    "modules": "how many modules there are",
-    "gating": "how modules are chosen: [the rules family](../rules.md)",
-    "form": "which published version",
-    "activation": "what follows each step",
-    "read_at": "the marker at which the answer is read",
-    "gate_dropout": "share of tokens whose gate is closed in training",
-    "cell": "the recurrent cell",
-    "embedding": "width of the embedding",
-    "decoder_attention": "whether the query reads all states, or only the last",
-    "scale_embedding": "whether embeddings are multiplied by the root of the number of bits",
-    "encoder": "which version of the encoder",
-    "feedforward": "size of the feed-forward",
-    "hidden": "width of what follows the blocks",
-    "core": "width of the core: four times that of the encoder unless given",
-    "self_attention": "whether tokens look at each other",
-    "key_dropout": "share of the numbers of keys that is dropped in training",
-}
+WORDS = {**MEANINGS, "gating": "how modules are chosen: [the rules family](../rules.md)"}
 """Options that need no docstring, in words."""
 
 
@@ -168,10 +144,9 @@ def model_options(model: str) -> list[Option]:
 
 
 def docstrings(cls: type) -> list[str]:
-    """What a class and those it is made from say, the nearest first; what only points elsewhere is left out."""
+    """The docstrings of a class and of its bases, the nearest first."""
     ours = [one for one in cls.__mro__ if one.__module__.startswith("unseen.") and one is not Config]
-    found = [inspect.cleandoc(one.__doc__) for one in ours if one.__doc__]
-    return [text for text in found if not re.fullmatch(r"See `\w+`\.", text)]
+    return [inspect.cleandoc(one.__doc__) for one in ours if one.__doc__]
 
 
 def remarks(model: str) -> list[str]:

@@ -19,7 +19,7 @@ from unseen.cli.plan import format_flops
 from unseen.export.families import paper
 from unseen.models import MODELS, options
 from unseen.tasks import task
-from unseen.training.recipe import published
+from unseen.training.recipe import published_recipe
 
 CONVENTIONS = (
     "At the default options. Vectors are columns; LN is a layer norm with a gain and a bias, σ the logistic function, "
@@ -217,7 +217,7 @@ def _activations(name: str, where: str) -> str:
 
 def _use(name: str, where: str) -> str:
     commands = [f"unseen train {where} {name} --seeds 3 --out runs/{name}"]
-    recipe = published(where, name)
+    recipe = published_recipe(where, name)
     if recipe is not None and family(name):
         commands.append(f"unseen train {where} {name} --recipe {recipe.name} --out runs/{name}-published")
     python = ["import unseen", "", f'runs = unseen.train(unseen.task("{where}"), "{name}", seeds=3, steps=2000)']

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+import unseen_shares
 from task_examples import example, test_split
-from writing import table
+from writing import link, table
 
 from unseen.spec import Field, GridShape, Stream, Target
+from unseen.stats import wilson
 from unseen.tasks.base import Task
 from unseen.tasks.verify.baselines import BASELINES
 
@@ -52,6 +54,52 @@ def splits(task: Task) -> str:
         f"{table(('split', 'what it is', 'unseen', 'examples'), rows)}\n\n*Unseen*: the factor, or combination "
         f"of factors, whose values there never occur in `train`. Models are selected on `{task.validation}`."
     )
+
+
+def really_unseen(task: Task, path: str) -> str:
+    """How much of each split computes what training already has, and what training lacks; nothing for tasks not in the file."""
+    shares = unseen_shares.read()
+    shares = shares[(shares["task"] == task.name) & shares["split"].isin(task.splits)]
+    if shares.empty:
+        return ""
+    has_short = bool(shares["short"].notna().any())
+    head = ["split", "in the same form", "only in another form", "new", "training lacks (share of examples)"]
+    if has_short:
+        head.insert(4, "of one or two functions")
+    rows = []
+    for row in shares.to_dict("records"):
+        lacking = row["lacking"] if isinstance(row["lacking"], str) else "–"
+        names = ["same_form", "other_form", "new", *(["short"] if has_short else [])]
+        rows.append([f"`{row['split']}`", *(_percent(row[name], row["n"]) for name in names), lacking])
+    first = shares.iloc[0]
+    size = task.size("train")
+    whole = "all" if size is not None and first["training"] == size else "the first"
+    intro = (
+        f"Does training already have the function that an example asks for? Compared are up to {int(shares['n'].max()):,} test "
+        f"examples of every split with {whole} {int(first['training']):,} training examples; "
+        f"{link('how', 'inside.md', path)}. In brackets: 95 % intervals over test examples (Wilson)."
+    )
+    if has_short:
+        intro += (
+            " *Of one or two functions*: the share whose function is also that of a training chain of one or two functions, which "
+            "may be known by heart."
+        )
+    return f"{intro}\n\n{table(head, rows)}"
+
+
+def _percent(share: float, n: int) -> str:
+    """A share of n examples with its interval; none beside 0 and 1, which splits mostly are by construction.
+
+    >>> _percent(0.913, 1000), _percent(1.0, 1000)
+    ('91.3 % [89.4, 92.9]', '100.0 %')
+    """
+    if share != share:
+        return "–"
+    text = f"{100 * share:.1f} %"
+    if share in (0, 1):
+        return text
+    interval = wilson(round(share * n), int(n), covers="examples")
+    return f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 def chance(task: Task) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from docstrings import fence_examples
 from option_tables import option_table, preset_table
 from task_examples import gallery, path_of, test_split
-from task_facts import artefacts, chance, given, shortcuts, splits
+from task_facts import artefacts, chance, given, really_unseen, shortcuts, splits
 from writing import fenced, link, sections
 
 from unseen.errors import UsageError
@@ -36,6 +36,7 @@ def write(task: Task, summary: str, drawn: bool) -> str:
             "Examples": gallery(task, drawn),
             "What is given": given(task),
             "Splits": splits(task),
+            "What is really unseen": really_unseen(task, path),
             "Chance and shortcuts": "\n\n".join(filter(None, [chance(task), shortcuts(task), artefacts(task)])),
             "Options": f"In Python as keywords, on the command line as `--set`.\n\n{option_table(type(task))}",
             "Presets": _presets(task),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unseen.activations import activation, attention, cosines
-    from unseen.api import CapturedActivations, Runs, compare, evaluate, exam, results, run, train
+    from unseen.api import CapturedActivations, Runs, claims, compare, evaluate, exam, results, run, train
     from unseen.errors import CheckFailed, UsageError
     from unseen.export.write import write_export as export
     from unseen.models import options as model
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from unseen.models.build import build
     from unseen.report.page import write_page as report
     from unseen.tasks import task
+    from unseen.training.inside import average_over_seeds
+    from unseen.training.interventions import Component
     from unseen.training.recipe import Evaluation, Recipe, recipe
 
 __version__ = "0.1.0"
@@ -39,6 +41,8 @@ _HOMES = {
     "recipe": "unseen.training.recipe:recipe",
     "Recipe": "unseen.training.recipe:Recipe",
     "Evaluation": "unseen.training.recipe:Evaluation",
+    "Component": "unseen.training.interventions:Component",
+    "average_over_seeds": "unseen.training.inside:average_over_seeds",
     "train": "unseen.api:train",
     "evaluate": "unseen.api:evaluate",
     "results": "unseen.api:results",
@@ -48,6 +52,7 @@ _HOMES = {
     "activation": "unseen.activations:activation",
     "attention": "unseen.activations:attention",
     "compare": "unseen.api:compare",
+    "claims": "unseen.claims",  # the package itself: called, it judges
     "report": "unseen.report",  # the package itself: called, it writes a report
     "export": "unseen.export",  # the same: called, it writes examples
     "Runs": "unseen.api:Runs",
@@ -59,13 +64,16 @@ __all__ = [
     "Adapter",
     "CapturedActivations",
     "CheckFailed",
+    "Component",
     "Evaluation",
     "Recipe",
     "Runs",
     "UsageError",
     "activation",
     "attention",
+    "average_over_seeds",
     "build",
+    "claims",
     "compare",
     "cosines",
     "evaluate",

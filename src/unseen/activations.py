@@ -26,11 +26,11 @@ def cosines(
     selection: str = "best",
     out: str | Path | None = None,
 ) -> Array:
-    """How alike functions with the same outcome are to a trained ctl model: cosines (symbol, function, function).
+    """How similarly a trained ctl model represents functions with the same outcome: cosines (symbol, function, function).
 
     The model is one seed of `runs`, or one trial of a directory that keeps weights (`unseen run … --weights best`):
-    named by the beginning of its id, or by its seed where that says enough. `out` draws the matrices as well (.svg,
-    .pdf, .png or .json).
+    named by the beginning of its id, or by its seed where only one trial has it. The matrices are also drawn to `out`
+    (.svg, .pdf, .png or .json).
 
         unseen.cosines(runs, seed=3, out="cosines.svg")
         unseen.cosines("study", trial="3f09", out="cosines.svg")
@@ -103,8 +103,8 @@ def attention(
     with one_thread():
         maps = inspect.attention(Stack([loaded.module]), loaded.task, split, n)
     if not maps.maps:
-        known = ", ".join(f"{name} ({', '.join(axes)})" for name, axes in inspect.ATTENTION.items())
-        raise UsageError(f"{loaded.name}: no attention: the model captures none of {known}")
+        names = ", ".join(f"{name} ({', '.join(axes)})" for name, axes in inspect.ATTENTION.items())
+        raise UsageError(f"{loaded.name}: no attention: the model captures none of {names}")
     if out is not None:
         attention_figure(maps.maps, maps.right, maps.examples.factors, out, loaded.name)
     return maps.maps

@@ -6,11 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from unseen.errors import UsageError, nearest
+from unseen.errors import UsageError, format_value, nearest
+
+LONGEST_TEXT = 1_000
+"""The most characters of a text option."""
 
 
 class Config(BaseModel):
@@ -54,10 +57,19 @@ class Config(BaseModel):
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
         """Validate options that come from users; every problem is a `UsageError`."""
+        for name, value in options.items():
+            fault = find_fault(value)
+            field = cls.model_fields.get(name)
+            if fault is None and field is not None and _holds_bool(value) and not _allows_bool(field.annotation):
+                fault = "expected a number or a word, not true or false"
+            if fault is not None:
+                raise UsageError(f"{format_title(cls, options)}: {name} = {format_value(value)}: {fault}")
         try:
             return cls.model_validate(dict(options))
         except ValidationError as error:
             raise UsageError(_explain(cls, error, options)) from None
+        except (OverflowError, RecursionError) as error:
+            raise UsageError(f"{format_title(cls, options)}: an option is too large or nested too deeply") from error
 
     def options(self) -> dict[str, Any]:
         """The options that differ from their defaults, as plain JSON values; the name always stays.
@@ -99,6 +111,56 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()[:16]
 
 
+def find_fault(value: Any, longest: int = LONGEST_TEXT, depth: int = 0) -> str | None:
+    """The fault of a value that no option accepts: a text that is not Unicode or too long, or a number beyond 64 bits."""
+    if isinstance(value, str):
+        if len(value) > longest:
+            return f"a text of {len(value):,} characters is too long"
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return "it holds half of a character (a lone surrogate)"
+    elif isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            return "a whole number must fit 64 bits"
+    elif isinstance(value, Mapping | list | tuple):
+        if depth > _DEEPEST:
+            return f"it is nested more than {_DEEPEST} deep"
+        items = [*value, *value.values()] if isinstance(value, Mapping) else value
+        for item in items:
+            fault = find_fault(item, longest, depth + 1)
+            if fault is not None:
+                return fault
+    return None
+
+
+_DEEPEST = 50
+
+
+def _holds_bool(value: Any) -> bool:
+    """Whether a value is true or false, or a list of such."""
+    return isinstance(value, bool) or (isinstance(value, list | tuple) and any(isinstance(v, bool) for v in value))
+
+
+def _allows_bool(annotation: Any) -> bool:
+    """Whether a type has room for true and false; types other than numbers and words are left to pydantic."""
+    if annotation in (int, float, str, type(None)):
+        return False
+    arguments = get_args(annotation)
+    if get_origin(annotation) is Literal:
+        return any(isinstance(argument, bool) for argument in arguments)
+    if get_origin(annotation) is Annotated:
+        arguments = arguments[:1]
+    arguments = tuple(argument for argument in arguments if argument is not Ellipsis)
+    return any(map(_allows_bool, arguments)) if arguments else True
+
+
+def format_title(cls: type[Config], options: Mapping[str, Any]) -> str:
+    """The beginning of an error about options: the name among them, or that of the class."""
+    name = options.get("name", cls.__name__)
+    return name if isinstance(name, str) else cls.__name__
+
+
 def _explain(cls: type[Config], error: ValidationError, options: Mapping[str, Any]) -> str:
     lines = []
     for item in error.errors():
@@ -106,10 +168,14 @@ def _explain(cls: type[Config], error: ValidationError, options: Mapping[str, An
         if item["type"] == "extra_forbidden":
             hint = nearest(name, [option for option in cls.model_fields if option != "name"])
             lines.append(f"unknown option '{name}'. {hint}")
+        elif item["type"] == "missing" and len(item["loc"]) > 1:
+            # A tuple of fixed length, like the columns and rows of a grid, or a mapping inside an option.
+            option, *_, missing = item["loc"]
+            subject = f"value {missing + 1}" if isinstance(missing, int) else f"'{missing}'"
+            lines.append(f"{option} = {format_value(options.get(str(option)))}: {subject} is missing")
         elif item["type"] == "missing":
             lines.append(f"option '{name}' is missing")
         else:
             message = item["msg"].removeprefix("Value error, ")  # pydantic's prefix of errors from validators
-            lines.append(f"{name} = {item['input']!r}: {message}" if name else message)
-    title = options.get("name", cls.__name__)
-    return f"{title}: " + "; ".join(lines)
+            lines.append(f"{name} = {format_value(item['input'])}: {message}" if name else message)
+    return f"{format_title(cls, options)}: " + "; ".join(lines)

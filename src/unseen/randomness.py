@@ -69,6 +69,7 @@ class Draws:
 
     def uniform(self, shape: Shape = ()) -> Floats:
         """Uniform on [0, 1): multiples of 2**-53."""
+        # The upper 53 bits fill the mantissa exactly, so neither the conversion nor the product rounds.
         return (self.words(_size(shape)) >> np.uint64(11)).reshape(shape).astype(np.float64) * 2.0**-53
 
     def integers(self, high: int | Ints, shape: Shape = ()) -> Ints:
@@ -87,6 +88,8 @@ class Draws:
 
     def permutations(self, count: int, length: int) -> Ints:
         """`count` independent permutations of 0 … length − 1, one per row."""
+        # Sorting random words is a uniform permutation but for ties, of probability below length² / 2⁶⁵; the stable
+        # sort settles them the same way on every machine.
         return np.argsort(self.words(count * length).reshape(count, length), axis=1, kind="stable")
 
     def permutation(self, length: int) -> Ints:
@@ -106,6 +109,7 @@ class Draws:
         numbers = np.empty(count, dtype)
         for start in range(0, count, _CHUNK):
             lanes = self.lanes(min(_CHUNK, count - start), np.uint32).view("<i4")
+            # In place on the words that were just drawn, which no other array shares.
             lanes |= np.int32(1)
             odd = lanes.astype(np.float64)
             line = lines.take(_line_index(odd))
@@ -147,7 +151,7 @@ def _ratio(x: Floats, numerator: Sequence[float], denominator: Sequence[float]) 
     return top / bottom
 
 
-def _inverse_normal(p: Floats) -> Floats:
+def inverse_normal(p: Floats) -> Floats:
     """The quantile function of the normal distribution by algorithm AS 241 (Wichura 1988)."""
     q = p - 0.5
     centre = q * _ratio(0.180625 - q * q, *_CENTRE)
@@ -175,7 +179,7 @@ def _normal_lines() -> NDArray[np.complex128]:
     """
     edges = np.ldexp(1 + np.arange(2**_LINE_BITS) / 2**_LINE_BITS, np.arange(31)[:, None]).reshape(-1)
     edges = np.append(edges, 2.0**31)
-    quantiles = -_inverse_normal(edges * 2.0**-32)
+    quantiles = -inverse_normal(edges * 2.0**-32)
     slope = np.diff(quantiles) / np.diff(edges)
     intercept = quantiles[:-1] - slope * edges[:-1]
     lines = np.zeros(2 ** (12 + _LINE_BITS), np.complex128)

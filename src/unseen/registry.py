@@ -8,12 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from unseen.errors import UnknownName, UsageError, nearest
+from unseen.errors import UnknownName, UsageError, nearest, shorten
 
 T = TypeVar("T")
+
+
+def plugin_entry_points(group: str) -> list[EntryPoint]:
+    """The entry points of installed packages in a group.
+
+    Packages in the current directory are left out. The directory is on the path for `module:Class`, but a package that
+    lies there is not installed: in a folder of results from somebody else, listing the results would run its code.
+    """
+    return [point for point in entry_points(group=group) if not (point.dist and _lies_here(point.dist))]
+
+
+def _lies_here(package: Distribution) -> bool:
+    try:
+        return Path(str(package.locate_file(""))).samefile(Path.cwd())
+    except OSError:  # one of them is gone
+        return False
 
 
 @dataclass(frozen=True)
@@ -68,7 +85,9 @@ class Registry(Generic[T]):
         self._read_plugins()
         name = self._resolve_alias(name)
         if name not in self._entries:
-            raise UnknownName(f"unknown {self.kind} '{name}'. {nearest(name, [*self._entries, *self._aliases])}")
+            raise UnknownName(
+                f"unknown {self.kind} '{shorten(name)}'. {nearest(name, [*self._entries, *self._aliases])}"
+            )
         return self._entries[name]
 
     def load(self, name: str) -> T:
@@ -92,11 +111,10 @@ class Registry(Generic[T]):
             return
         built_in = dict(self._entries)
         try:
-            for point in entry_points(group=self.group):
+            for point in plugin_entry_points(self.group):
                 self.add(point.name, point.value, f"plug-in of {point.dist.name}" if point.dist else "plug-in")
         except UsageError:
-            self._entries = (
-                built_in  # the next access then raises the same error, instead of listing half of the plug-ins
-            )
+            # The next access raises the same error, instead of listing half of the plug-ins.
+            self._entries = built_in
             raise
         self._plugins_read = True

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unseen.errors import UsageError, nearest
+from unseen.notebook import html_table
 
 FieldKind = Literal["real", "bits", "category", "mask"]
 TargetKind = Literal["binary", "category", "real"]
@@ -40,13 +41,15 @@ class Field:
     """An input. Shapes, batch first: `real` and `bits` (B, [T,] width); `category` and `mask` (B, [T]).
 
     `width` of a category is its number of values; a mask is true where the stream is real, false where padded.
-    `along` is the name of a stream, or None for a field with one value per example.
+    `along` is the name of a stream, or None for a field with one value per example. `prior` are the probabilities of a
+    category's values in training, where they matter to a model and are not equal.
     """
 
     name: str
     kind: FieldKind
     width: int = 1
     along: str | None = None
+    prior: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,22 @@ class Spec:
                 raise UsageError(f"spec: two {noun}s have the same name: {', '.join(names)}")
         for along in [*(field.along for field in self.inputs), self.target.along]:
             if along is not None and along not in streams:
-                raise UsageError(f"spec: a field lies along '{along}', which is no stream. {nearest(along, streams)}")
+                raise UsageError(
+                    f"spec: a field lies along '{along}', which is not a stream. {nearest(along, streams)}"
+                )
         for field in self.inputs:
             if field.width < 1 or (field.kind == "mask" and field.along is None):
                 raise UsageError(f"spec: field '{field.name}' needs a positive width, and a mask needs a stream")
         if self.target.width < 1:
             raise UsageError(f"spec: the target needs a positive width, got {self.target.width}")
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[object, ...]] = []
+        for field in self.inputs:
+            rows.append((field.name, field.kind, field.width, field.along or "once"))
+        rows.append(("target", self.target.kind, self.target.width, self.target.along or "once"))
+        streams = ", ".join(f"{stream.name} ({stream.length})" for stream in self.streams) or "none"
+        return html_table(("field", "kind", "width", "along"), rows, f"streams: {streams}")
 
     def field(self, name: str) -> Field:
         """The input field of that name."""
@@ -117,4 +130,13 @@ class Spec:
         """Raise an error unless the task has exactly this field, for which a model was written."""
         actual = self.field(field.name)
         if actual != field:
-            raise UsageError(f"input field '{field.name}' is {actual}, the model needs {field}")
+            raise UsageError(
+                f"the model needs the input field '{field.name}' {_describe_field(field)}; in this task it is "
+                f"{_describe_field(actual)}. Choose a backbone (unseen models), which reads any task"
+            )
+
+
+def _describe_field(field: Field) -> str:
+    """A field in words: `of kind category, width 30, along the stream tokens`."""
+    along = "once per example" if field.along is None else f"along the stream {field.along}"
+    return f"of kind {field.kind}, width {field.width}, {along}"

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
+import unseen
 from unseen.analysis import vote_table
 from unseen.analysis.votes import GATINGS, SPLITS
 from unseen.stats import benjamini_hochberg
@@ -188,3 +189,17 @@ def test_other_axes_and_splits_can_be_named():
 def test_wrong_records_are_answered(change, says):
     with pytest.raises(ValueError, match=says):
         vote_table(change(study()))
+
+
+@pytest.mark.parametrize("preset", ["clean", "paper"])
+def test_every_preset_has_votes_out_of_distribution(preset):
+    """The preset `paper` reads N(0, 2 I) as a variance: its split is called amplitude=1.41421."""
+    records = study()
+    amplitude = unseen.task("rules/mlp", preset=preset).choices.amplitude
+    renamed = records["split"].replace({name: name.replace("=2", f"={amplitude:g}") for name in SPLITS["ood"].values()})
+    for architecture, split in SPLITS["ood"].items():
+        name = split.replace("=2", f"={amplitude:g}")
+        assert name in unseen.task(f"rules/{architecture}", preset=preset).splits
+    table = vote_table(records.assign(split=renamed))
+    pd.testing.assert_frame_equal(table, vote_table(records))
+    assert set(table["split"]) == {"id", "ood"}

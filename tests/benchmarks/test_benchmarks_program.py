@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.__main__ import app
+from benchmarks.package import GATES, _gate, package
+from benchmarks.results_file import SavedResults
 from benchmarks.rows import Asked, Row
 from click.testing import Result
 from typer.testing import CliRunner
@@ -47,6 +49,41 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
     monkeypatch.setitem(SPEED, "now", 10.0)
     return made
+
+
+def test_of_the_design_only_what_has_a_target_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Asked] = {}
+
+    def load(name: str) -> Callable[[Asked], Iterator[Row]]:
+        def benchmark(given: Asked) -> Iterator[Row]:
+            asked[name] = given
+            yield Row("case", "figure", 1.0, "s")
+
+        return benchmark
+
+    monkeypatch.setattr(BENCHMARKS, "load", load)
+    file = tmp_path / "design.json"
+    assert CliRunner().invoke(app, ["--design", "--json", str(file)]).exit_code == 0
+    assert SavedResults.read(file).asked["design"]
+    assert {"package", "generators", "steps", "workers", "orchestration", "trials", "cluster", "start"} <= asked.keys()
+    assert not {"machine", "growth", "memory", "report", "estimate"} & asked.keys()
+    assert asked["steps"].wants("ctl-ndr batch=512") and not asked["steps"].wants("lstm batch=100")
+    assert asked["start"].wants("unseen --help") and not asked["start"].wants("import torch")
+    assert asked["trials"].wants("trials=10")
+
+
+@pytest.mark.slow
+def test_the_package_is_measured() -> None:
+    rows = {(row.case, row.figure): row.value for row in package(Asked(quick=True))}
+    assert 0 < rows["claims of the papers", "decided by the shipped records"] <= 1
+    assert rows["source", "lines"] > 10_000 and rows["source", "files that a small train passes through"] > 10
+    for gate in GATES:
+        assert rows[gate, "tests"] > 0 and rows[gate, "tests failed or skipped"] == 0
+
+
+def test_a_gate_without_tests_is_not_passed() -> None:
+    rows = {row.figure: row.value for row in _gate("gate", "tests/models/test_compile.py", "no_such_test")}
+    assert rows == {"tests": 0, "tests failed or skipped": 1}
 
 
 def test_it_tells_figures_progress_and_targets(run: Run) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.compare_runs import compare
 from benchmarks.page import page
-from benchmarks.results_file import Kept
+from benchmarks.results_file import SavedResults
 from benchmarks.rows import Row
 from benchmarks.targets import Target, judged
 
@@ -19,8 +19,8 @@ STEP = Row("m batch=1", "stacked S=4", 10.0, "ms", "less", 9.8, 10.2, 7)
 SHARE = Row("m batch=1", "product share S=4", 0.4, "", "more", 0.39, 0.41, 7, "a note")
 
 
-def kept(*rows: Row, **given: object) -> Kept:
-    return Kept(
+def saved(*rows: Row, **given: object) -> SavedResults:
+    return SavedResults(
         {"cpu": "C", "cores": 2, "load": [0.1, 0.2]},
         "2026-01-01 00:00 UTC",
         {"benchmarks": ["steps"], "only": "", "study": "", "quick": False},
@@ -30,11 +30,11 @@ def kept(*rows: Row, **given: object) -> Kept:
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    file, made = tmp_path / "x.json", kept(STEP, SHARE, interrupted="in steps")
+    file, made = tmp_path / "x.json", saved(STEP, SHARE, interrupted="in steps")
     file.write_text(made.text(), encoding="utf-8")
-    assert Kept.read(file) == made and json.loads(made.text())["format"] == 2
-    assert "interrupted" not in json.loads(kept(STEP).text()), "a whole run does not look like a part"
-    assert json.loads(kept().text())["figures"] == {"steps": []}
+    assert SavedResults.read(file) == made and json.loads(made.text())["format"] == 2
+    assert "interrupted" not in json.loads(saved(STEP).text()), "a whole run does not look like a part"
+    assert json.loads(saved().text())["figures"] == {"steps": []}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_other_files_are_refused_by_name(text: str, wrong: str, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(UsageError, match=rf"x\.json.*{wrong}"):
-        Kept.read(tmp_path / "x.json")
+        SavedResults.read(tmp_path / "x.json")
 
 
 def moved(row: Row, times: float, spread: float = 0.02) -> Row:
@@ -102,11 +102,11 @@ def test_the_page_says_what_was_measured_and_loads_nothing() -> None:
         Row("m batch=1", "left out S=64", 3.0, "s"),
         Row("<b>", "plain loop", 1.0, "ms"),
     ]
-    made = kept(*rows, interrupted="in steps, after m")
+    made = saved(*rows, interrupted="in steps, after m")
     made.figures["growth"] = [Row("m over batch", f"batch={n}", n / 10, "ms") for n in (1, 2, 4)] + [
         Row("m over batch", "exponent", 1.0, "")
     ]
-    text = page(made, kept(moved(STEP, 2.0)))
+    text = page(made, saved(moved(STEP, 2.0)))
     assert "not whole: it ended in steps, after m" in text and "1 figures changed beyond noise" in text
     assert "left out: S=64" in text and "exponent 1.00" in text and "How time grows" in text
     assert "<b>" not in text and 'http-equiv="Content-Security-Policy"' in text
@@ -115,4 +115,4 @@ def test_the_page_says_what_was_measured_and_loads_nothing() -> None:
 
 
 def test_a_page_without_figures_is_a_page() -> None:
-    assert "How fast it is here" in page(kept())
+    assert "How fast it is here" in page(saved())

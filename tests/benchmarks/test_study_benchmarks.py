@@ -93,7 +93,8 @@ def test_the_made_up_store_is_a_finished_one_with_twenty_records_a_trial(tmp_pat
     [
         (["results", "store"], ["torch", "scipy.stats"]),
         (["results", "store", "--trials", "--format", "csv"], ["torch", "scipy.stats"]),
-        (["plan", "quickstart", "--no-probe"], ["torch._dynamo", "scipy.stats", "pandas"]),
+        # Memory is counted on torch's meta device, whose kernels load torch._dynamo.
+        (["plan", "quickstart", "--no-probe"], ["scipy.stats", "pandas"]),
     ],
 )
 def test_what_must_be_quick_imports_nothing_that_takes_seconds(
@@ -114,11 +115,11 @@ def test_what_must_be_quick_imports_nothing_that_takes_seconds(
 
 
 def test_a_study_of_small_trials_has_a_thousand_of_them_in_ten_shapes() -> None:
-    from unseen.running.stacks import shape
+    from unseen.running.stacks import stack_key
 
     trials = [entry.trial for entry in studies.small(140, range(50)).entries()]
     assert len({trial.id for trial in trials}) == 1_000
-    assert len({shape(trial) for trial in trials}) == 10
+    assert len({stack_key(trial) for trial in trials}) == 10
 
 
 def test_a_watched_store_notes_what_chunks_took(tmp_path: Path) -> None:

@@ -7,14 +7,14 @@ from benchmarks.rows import Asked
 from benchmarks.studies import Commit
 from benchmarks.trials import FITTED, STACK, UNITS, tiny, trials, written
 
-from unseen.running.stacks import shape
+from unseen.running.stacks import stack_key
 
 
 @pytest.mark.parametrize("count", [10, 100, 10_000])
 def test_tiny_trials_are_as_many_as_asked_and_of_one_shape(count: int) -> None:
     found = [entry.trial for entry in tiny(count)]
     assert len({trial.id for trial in found}) == len(found) == count
-    assert len({shape(trial) for trial in found[:100]}) == 1
+    assert len({stack_key(trial) for trial in found[:100]}) == 1
 
 
 def test_writing_is_measured_at_both_ends_of_a_run() -> None:

@@ -8,11 +8,11 @@ from unseen.claims import CLAIMS
 from unseen.claims.claim import JudgedClaim
 from unseen.claims.criterion import Finding, Need, Obstacle, Waiting
 from unseen.claims.evidence import Exclusion, LeftOut, Missing, MissingReason
+from unseen.claims.planned import find_main_need
 from unseen.claims.render import (
     describe_left_out,
     describe_needs,
     describe_undecided,
-    find_main_need,
     format_table,
     short_name,
 )
@@ -31,16 +31,19 @@ def not_run(task: str) -> Waiting:
     return Waiting("runs", Obstacle.MISSING, missing=missing)
 
 
-STEPS = Waiting("steps", Obstacle.TOO_FEW, usable=1)
-TOO_FEW_SEEDS = Waiting("seeds", Obstacle.TOO_FEW, usable=2)
-TOO_FEW_TASKS = Waiting("tasks", Obstacle.TOO_FEW, unit="task", usable=1)
+STEPS = Waiting("steps", Obstacle.DRIFT, usable=5)
+COUNTED_STEPS = Waiting("steps", Obstacle.DRIFT, 12_000, usable=5)
+TOO_FEW_SEEDS = Waiting("seeds", Obstacle.TOO_FEW, 3, usable=2)
+TOO_FEW_TASKS = Waiting("tasks", Obstacle.TOO_FEW, 3, unit="task", usable=1)
+NOT_LEARNED = Waiting("steps", Obstacle.NOT_LEARNED, usable=5)
+LAST = Waiting("nothing", Obstacle.LAST_LOOK, usable=20)
 ON_BOUND = Waiting("nothing", Obstacle.ON_BOUND)
 CONSTANT = Waiting("nothing", Obstacle.CONSTANT)
 
 
 def undecided(*waiting: Waiting, name: str = "retrieval/C1") -> JudgedClaim:
     claim = CLAIMS.load(name)
-    findings = tuple(Finding(claim.criteria[0], "undecided", waiting=entry) for entry in waiting)
+    findings = tuple(Finding(claim.criteria[0], "open", waiting=entry) for entry in waiting)
     return JudgedClaim(claim, "undecided", "mini", "", findings)
 
 
@@ -49,7 +52,10 @@ def undecided(*waiting: Waiting, name: str = "retrieval/C1") -> JudgedClaim:
     [
         ([count_waiting(20, "task"), count_waiting(90, "task", criteria=8)], "about 90 tasks"),
         ([count_waiting(58522, "task"), not_run("T2")], "more than 1000 tasks: close to the bound; T2 not run"),
-        ([STEPS, STEPS, count_waiting(None)], "more steps: too many runs had not converged; more seeds"),
+        ([STEPS, STEPS, count_waiting(None)], "more steps; more seeds"),
+        ([STEPS, COUNTED_STEPS, count_waiting(9)], "about 12,000 more steps; about 9 seeds"),
+        ([NOT_LEARNED], "more steps: no run of a group left its starting level"),
+        ([LAST], "the last planned look is over"),
         ([TOO_FEW_TASKS], "at least 3 tasks (has 1)"),
         ([ON_BOUND], "no number of seeds settles it: the mean lies on the bound"),
         ([not_run(task) for task in "abcdef"], "a not run; b not run; c not run; d not run; and 2 more"),
@@ -68,6 +74,7 @@ def test_needs_of_a_claim(waiting: list[Waiting], text: str) -> None:
         ([count_waiting(14), count_waiting(30)], ("seeds", 30), "C1 waits for about 30 seeds"),
         ([count_waiting(14), count_waiting(None)], ("seeds", None), "C1 waits for more seeds"),
         ([count_waiting(14), STEPS], ("steps", None), "C1 waits for more steps"),
+        ([count_waiting(14), COUNTED_STEPS], ("steps", 12_000), "C1 waits for about 12,000 more steps"),
         ([TOO_FEW_SEEDS], ("seeds", None), "C1 waits for more seeds"),
         ([TOO_FEW_TASKS], ("tasks", None), "C1 waits for more tasks"),
         ([count_waiting(None, "task")], ("tasks", None), "C1 waits for more tasks"),
@@ -79,7 +86,8 @@ def test_needs_of_a_claim(waiting: list[Waiting], text: str) -> None:
 )
 def test_main_need_of_an_undecided_claim(waiting: list[Waiting], expected: tuple[Need, int | None], text: str) -> None:
     judged = undecided(*waiting)
-    assert find_main_need(judged) == expected
+    need = find_main_need(judged)
+    assert (need.kind, need.count) == expected
     assert describe_undecided([judged]) == text
 
 
@@ -102,19 +110,17 @@ def test_left_out_runs_are_grouped_by_reason() -> None:
     def entry(variant: str, reason: Exclusion, count: int) -> LeftOut:
         return LeftOut((("task", "retrieval/T6"), ("variant", variant)), reason, count, 5)
 
-    entries = [entry(name, Exclusion.NOT_CONVERGED, 2) for name in "abcde"]
+    entries = [entry(name, Exclusion.UNFINISHED, 2) for name in "abcde"]
     entries.append(entry("a", Exclusion.DIVERGED, 1))
     assert describe_left_out(entries) == [
+        "10 of 25 runs not finished in 5 configurations",
         "1 of 5 runs diverged (a on T6)",
-        "10 of 25 runs not converged in 5 configurations",
     ]
     assert describe_left_out(entries, most=3) == [
+        "10 of 25 runs not finished (a on T6: 2 of 5; b on T6: 2 of 5; c on T6: 2 of 5; and 2 more configurations)",
         "1 of 5 runs diverged (a on T6)",
-        "10 of 25 runs not converged (a on T6: 2 of 5; b on T6: 2 of 5; c on T6: 2 of 5; and 2 more configurations)",
     ]
-    assert describe_left_out(entries[:2], most=None) == [
-        "4 of 10 runs not converged (a on T6: 2 of 5; b on T6: 2 of 5)"
-    ]
+    assert describe_left_out(entries[:2], most=None) == ["4 of 10 runs not finished (a on T6: 2 of 5; b on T6: 2 of 5)"]
 
 
 def test_lines_of_the_table_are_short_however_many_configurations_were_left_out() -> None:
@@ -122,12 +128,12 @@ def test_lines_of_the_table_are_short_however_many_configurations_were_left_out(
     left_out = []
     for number in range(40):
         configuration = (("architecture", "mlp"), ("setting", "regression"), ("rules", number), ("width", 32))
-        left_out.append(LeftOut(configuration, Exclusion.TOO_SHORT, 1, 1))
+        left_out.append(LeftOut(configuration, Exclusion.UNFINISHED, 1, 1))
     findings = tuple(
-        Finding(criterion, "undecided", left_out=tuple(left_out), waiting=STEPS) for criterion in claim.criteria
+        Finding(criterion, "open", left_out=tuple(left_out), waiting=STEPS) for criterion in claim.criteria
     )
     judged = JudgedClaim(claim, "undecided", "smoke", "mlp: 2, 8, 32 rules; width 32", findings)
     for criteria in (False, True):
         text = format_table([judged], {"smoke": ["one seed"]}, criteria=criteria)
         assert max(len(line) for line in text.splitlines()) <= 110
-        assert "40 of 40 runs too short to tell whether they converged" in " ".join(text.split())
+        assert "40 of 40 runs not finished" in " ".join(text.split())

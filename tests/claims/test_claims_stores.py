@@ -10,11 +10,13 @@ import pytest
 import yaml
 
 from support import claim_ctl_cases, claim_retrieval_cases
-from unseen.claims import CLAIMS, judge
+from unseen.claims import CLAIMS, judge_studies
 from unseen.claims.claim import JudgedClaim
 from unseen.claims.criterion import Verdict
-from unseen.claims.judge import JudgedStore, command_for, keep_home_verdicts, scale_for
+from unseen.claims.judge_studies import JudgedStore, keep_home_verdicts
 from unseen.claims.page import format_page, pair_claims
+from unseen.claims.planned import scale_for
+from unseen.claims.render import describe_command
 from unseen.studies.study import study
 
 
@@ -73,9 +75,10 @@ def test_the_page_has_every_claim_its_verdict_and_what_would_run_the_rest() -> N
         lambda study, scale: f"results/{study}.md" if study == "ctl-table1" else "",
     )
     lines = page.splitlines()
-    assert lines[:2] == ["| paper | contradicted | supported | undecided | not run |", "|---|---|---|---|---|"]
+    columns = "contradicted | mixed | supported | not reached | undecided | not run"
+    assert lines[:2] == [f"| paper | runs | {columns} |", "|---|---|---|---|---|---|---|---|"]
     assert lines[2].startswith("| [Sorodoc, Boleda & Baroni 2021](#sorodoc-boleda--baroni-2021): `retrieval` |")
-    assert lines[2].endswith("| 1: C3 | 1: C1 | 1 | 15 |")
+    assert lines[2].endswith("| exploratory | 1: C3 | 0 | 1: C1 | 0 | 1 | 15 |")
     assert not any("runs/" in line for line in lines), "directories are nobody else's business"
     for entry in CLAIMS:
         assert sum(line.startswith(f"| `{entry.name}`") for line in lines) == 1, entry.name
@@ -91,8 +94,8 @@ def test_the_page_has_every_claim_its_verdict_and_what_would_run_the_rest() -> N
             "gcog/pool",
         )
     }
-    assert "both components help | **supported**, 6 of 6 criteria |" in row["retrieval/C1"]
-    assert "**contradicted**, 2 of 8 criteria" in row["retrieval/C3"]
+    assert "**supported** (exploratory), 6 of 6 criteria run, 6 hold |" in row["retrieval/C1"]
+    assert "**contradicted** (exploratory), 8 of 8 criteria run, 6 hold" in row["retrieval/C3"]
     assert lines.index(row["retrieval/C3"]) < lines.index(row["retrieval/C1"]), "what is contradicted comes first"
     assert lines[lines.index(row["retrieval/C3"]) - 4] == "Judged from retrieval-table2, mini; length 10:"
     assert "nothing there | `unseen run retrieval-table2 --scale small --out DIR`" in row["retrieval/C4"]
@@ -117,24 +120,25 @@ def entries(name: str, scale: str, seeds: list[int] | None = None) -> pd.DataFra
 
 
 def test_deviations_are_told_of_what_the_catalogue_knows_alone() -> None:
-    known = judge._find_deviations("ctl-lengths@1", "mini", entries("ctl-lengths", "mini").iloc[:4])
+    known = judge_studies._find_deviations("ctl-lengths@2", "mini", entries("ctl-lengths", "mini").iloc[:4])
     assert known == study("ctl-lengths").deviations("mini")
-    more = judge._find_deviations("ctl-lengths@1", "mini", entries("ctl-lengths", "mini", [*range(7)]))
+    more = judge_studies._find_deviations("ctl-lengths@2", "mini", entries("ctl-lengths", "mini", [*range(7)]))
     assert any(text.startswith("7 seeds") for text in more)
     strange = pd.DataFrame({"trial": ["0" * 16], "seed": [0]})
-    assert judge._find_deviations("ctl-lengths@1", "mini", strange) == [
-        "not known: some of these runs are not, or no longer, of ctl-lengths@1 at scale mini"
+    assert judge_studies._find_deviations("ctl-lengths@2", "mini", strange) == [
+        "not known: some of these runs are not, or no longer, of ctl-lengths@2 at scale mini"
     ]
-    assert judge._find_deviations("mine@1", "mini", strange) == ["not known: mine@1 is not in the catalogue"]
+    assert judge_studies._find_deviations("mine@1", "mini", strange) == ["not known: mine@1 is not in the catalogue"]
 
 
 @pytest.mark.parametrize(
     ("name", "tried", "scale"),
     [
         ("ctl/lengths", (), "mini"),
-        ("ctl/K5", (), "medium"),
+        ("ctl/K5", (), "mini"),  # all its headline criteria; only details need `medium`
         ("ctl/table1", ("mini",), "medium"),
-        ("gcog/layers-productivity", (), "medium"),
+        ("gcog/layers-productivity", (), "mini"),
+        ("gcog/distractors", (), "mini"),
         ("retrieval/C4", (), "small"),
         ("retrieval/table2", ("small",), "medium"),
         ("retrieval/noise", ("mini", "small", "medium", "full"), ""),
@@ -143,7 +147,12 @@ def test_deviations_are_told_of_what_the_catalogue_knows_alone() -> None:
 def test_the_scale_that_would_run_a_claim(name: str, tried: tuple[str, ...], scale: str) -> None:
     claim = CLAIMS.load(name)
     assert scale_for(claim, tried) == scale
-    assert command_for(claim, tried) == (f"unseen run {claim.study} --scale {scale} --out DIR" if scale else "")
+    command = describe_command(claim, tried)
+    if scale:
+        assert command.startswith(f"`unseen run {claim.study} --scale {scale} --out DIR`, ")
+        assert command.endswith(" core-hours")
+    else:
+        assert command == "no scale of its study has it"
 
 
 def test_untested_statements_name_claims_that_exist() -> None:

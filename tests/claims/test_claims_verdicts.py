@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from support import claim_ctl_cases, claim_gcog_cases, claim_retrieval_cases, claim_rules_cases
+from support import claim_ctl_cases, claim_gcog_cases, claim_retrieval_cases, claim_router_cases, claim_rules_cases
 from unseen.claims import CLAIMS
 from unseen.claims.claim import JudgedClaim
 from unseen.claims.render import describe_needs
 
 NAMES = [entry.name for entry in CLAIMS]
-FAMILIES = (claim_retrieval_cases, claim_rules_cases, claim_ctl_cases, claim_gcog_cases)
+FAMILIES = (claim_retrieval_cases, claim_rules_cases, claim_router_cases, claim_ctl_cases, claim_gcog_cases)
 VERDICTS = ("supported", "contradicted", "undecided")
 CASES: Mapping[str, Mapping[str, Callable[[], JudgedClaim]]] = {
     verdict: {name: case for family in FAMILIES for name, case in getattr(family, verdict.upper()).items()}
@@ -32,7 +32,7 @@ def test_records_that_agree_support_a_claim(name: str) -> None:
     found = CASES["supported"][name]()
     assert found.claim.name == name
     assert [
-        (one.criterion.key, str(one.estimate), one.waiting) for one in found.findings if one.verdict != "supported"
+        (one.criterion.key, str(one.estimate), one.waiting) for one in found.findings if one.verdict != "holds"
     ] == []
     assert found.verdict == "supported" and all(one.compared for one in found.findings)
 

@@ -78,7 +78,7 @@ def test_a_strangers_class_is_examined(module: str, tmp_path: Path) -> None:
     assert lines[0] == f"{module}:Mine" and lines[1].split()[:3] == ["ability", "test", "score"]
     assert len([line for line in lines if line.startswith("in-distribution")]) == 7
     assert (
-        f"specialization needs the activations `gating.weights`, which {module}:Mine does not report."
+        f"specialization needs the activations gating.weights, which {module}:Mine does not report."
         in done.stderr.splitlines()
     )
     text = (out / "report.html").read_text()

@@ -18,7 +18,7 @@ from unseen.cli.plan import plan
 from unseen.errors import UsageError
 from unseen.running import timing
 from unseen.running.plan import START
-from unseen.running.timing import WorkloadTimes
+from unseen.running.rates import WorkloadTimes
 from unseen.store.store import Store
 from unseen.studies.study import study
 from unseen.studies.trial import Trial
@@ -98,16 +98,28 @@ def test_the_budget_is_for_two_cores_whatever_the_workers(tiny: str) -> None:
     assert "on two cores" not in text(tiny, "--scale", "full")
 
 
-def test_without_a_probe_no_step_is_run_and_no_time_is_said(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_probe_no_step_is_run_and_the_shipped_rates_estimate(
+    tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def forbidden(*given: object) -> None:
         raise AssertionError("a training step")
 
     monkeypatch.setattr(Trainer, "advance", forbidden)
     monkeypatch.setattr(timing, "probe", forbidden)
-    found = data(tiny, "--no-probe")
-    assert found["flops"] > 0 and found["wall_seconds"] is None and found["core_seconds"] is None
-    said = text(tiny, "--no-probe")
-    assert "not estimated (--no-probe, and there are no earlier measurements)" in said and "core time" not in said
+    report = data(tiny, "--no-probe")
+    assert report["flops"] > 0 and report["core_seconds"] > 0
+    assert report["wall_seconds"] > report["core_seconds"] / report["workers"]
+    assert "by the rates of another machine (one core of" in " ".join(text(tiny, "--no-probe").split())
+
+
+def test_what_needs_a_larger_machine_is_estimated_without_a_probe(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A study for a cluster is planned on a laptop."""
+    monkeypatch.setattr("unseen.memory.memory_limit", lambda: 100_000)
+    with pytest.raises(UsageError, match="of memory; there are"):
+        text(tiny)
+    report = data(tiny, "--no-probe")
+    assert report["core_seconds"] > 0 and set(report["other_scales"]) == {"smoke", "full"}
+    assert "MORE than the" in text(tiny, "--no-probe")
 
 
 def test_without_a_probe_the_time_is_by_what_was_measured_before(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +131,7 @@ def test_without_a_probe_the_time_is_by_what_was_measured_before(tiny: str, monk
 
 
 def test_trials_that_may_stop_early_take_at_most_so_long(tiny: str) -> None:
-    Path(tiny).write_text(STUDY.replace('"batch": 10', '"batch": 10, "patience": 3'))
+    Path(tiny).write_text(STUDY.replace('"batch": 10', '"batch": 10, "plateau": 0.005'))
     assert data(tiny)["at_most"]
     said = text(tiny, "--workers", 1)
     assert "at most 22 s with 1 worker" in said and "trials may stop early" in said and "estimated at most 13 s" in said
@@ -141,7 +153,9 @@ def test_what_a_directory_has_is_not_counted_again(tiny: str, tmp_path: Path) ->
     }
     assert [row["ended"] for row in found["levels"]["width"].values()] == [1, 0]
     said = text(tiny, "--out", out)
-    assert "1 of 6 trials" in said and "1 of them failed (--retry-failed tries again)" in said and "steps left" in said
+    one_line = " ".join(said.split())
+    assert "1 of 6 trials" in one_line and "1 of them failed (--retry-failed tries again)" in one_line
+    assert "steps left" in one_line
     assert said.splitlines()[-1] == f"unseen run {tiny} --scale mini --out {out}"
 
 
@@ -158,8 +172,28 @@ def test_people_get_plain_aligned_text_where_there_is_no_terminal(tiny: str) -> 
     assert not set("\x1b│─━") & set("".join(lines))
 
 
+@pytest.mark.parametrize("columns", [50, 80, 200])
+def test_no_figure_is_cut_where_names_are_long(tiny: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    file = Path(tiny)
+    file.write_text(
+        file.read_text().replace("{w: {", "{f'a level with a long name, {w} units of width in all of it': {")
+    )
+    told = text(tiny, "--no-probe")
+    assert "…" not in told
+    assert told.count("FLOP") > 4 and "300" in told
+
+
+def test_a_plan_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    lines = CliRunner().invoke(app, ["retrieval-table2", "--scale", "smoke", "--no-probe"]).output.splitlines()
+    *others, command = lines
+    assert command.startswith("unseen run retrieval-table2"), "a command is one line, so that it can be copied"
+    assert max(map(len, others)) <= 50 and "differences from the paper:" in others
+
+
 def test_a_catalogue_study_can_be_counted_by_name_and_version() -> None:
-    assert data("retrieval-table2@1", "--scale", "full", "--no-probe")["trials"] == 140
+    assert data("retrieval-table2@2", "--scale", "full", "--no-probe")["trials"] == 140
     assert data("quickstart", "--no-probe")["scale"] == "mini"
 
 

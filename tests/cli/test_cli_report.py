@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Path:
     parts = task("retrieval/T6", length=5), options("retrieval-transformer"), recipe("quick", steps=50), Evaluation()
     trials = [Trial(*parts, seed, seed) for seed in range(3)]
     with Store.write(tmp_path / "store") as store:
-        store.claim({**trials[0].work, "data_seed": "own"})
+        store.set_work({**trials[0].work, "data_seed": "own"})
         store.add([Entry({}, trial) for trial in trials])
         measures = [
             [Measure(split, "", "", "accuracy", 0.7 + 0.1 * trial.seed, 0.01, 100) for split in ("iid", "ood/single")]
@@ -95,7 +95,7 @@ def test_several_figures_go_to_a_folder(store: Path, tmp_path: Path) -> None:
         (["--scale", "mini"], "holds nothing at scale 'mini'"),
         (["--out", "no/such/page.html"], "there is no directory"),
         (["--out", "page.pdf"], "the page is HTML: give --out X.html; .svg, .pdf, .png, .json, .csv are for --figure"),
-        (["--figures", "store/store.sqlite"], "store.sqlite can't be made: File exists. Give a folder"),
+        (["--figures", "store/store.sqlite"], "store.sqlite is not a folder. Give a folder"),
     ],
 )
 def test_wrong_use_is_answered(

@@ -16,6 +16,7 @@ import pytest
 
 import unseen
 from support.faulty import processes, study
+from support.program import inside
 from support.small import tables
 from unseen.cli.main import main
 from unseen.store.store import Store
@@ -124,7 +125,7 @@ def test_a_run_can_be_looked_at_guarded_interrupted_and_resumed(
         os.killpg(child.pid, signal.SIGINT)  # Ctrl-C: the terminal tells the whole group
         shown, said = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130, said
-    assert f"everything so far is in {out}" in said and "goes on from there" in said
+    assert f"everything so far is in {out}" in said and "same command again to resume" in said
     assert "Traceback" not in said and "KeyboardInterrupt" not in said
     soon(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
 
@@ -139,6 +140,28 @@ def test_a_run_can_be_looked_at_guarded_interrupted_and_resumed(
     code, shown, said = command(capsys, "run", file, "--out", out, "--executor", "inline")
     assert code == 0 and "4 of 4 trials have ended" in shown and f"unseen results {out}" in said
     assert tables(out) == undisturbed and steps_done(out) == 4 * STEPS
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=["SIGTERM", "SIGUSR1"])
+def test_a_schedulers_signal_saves_the_steps_under_way(number: signal.Signals, file: Path, tmp_path: Path) -> None:
+    """Slurm sends SIGUSR1 before the time limit and SIGTERM at its end, to every process of a job."""
+    out = tmp_path / "r"
+    with started(file, out, "--workers", "2") as child:
+        workers = processes(child.pid)
+        for process in (*workers, child.pid):
+            os.kill(process, number)
+        _, said = child.communicate(timeout=PATIENCE)
+    assert child.returncode == 130, said
+    assert f"everything so far is in {out}" in said and "same command again to resume" in said
+    assert "Traceback" not in said
+    soon(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    with Store.read(out) as store:
+        trials = store.trials()
+        saved = {trial: unpack("", data).step for _, members, data in store.checkpoints() for trial in members}
+        assert len(store.failures()) == 0
+    assert 0 < steps_done(out) == trials.step.sum()
+    for row in trials[trials.status == "pending"].itertuples():
+        assert row.step == saved.get(row.trial, 0), "every step that was done is saved"
 
 
 def test_a_killed_runner_takes_its_workers_along_and_two_quick_interrupts_lose_nothing(
@@ -189,3 +212,48 @@ def test_wrong_use_is_two_lines_at_most_and_leaves_nothing(
     code, shown, error = command(capsys, "run", *arguments, "--out", tmp_path / "r")
     assert (code, shown) == (2, "") and said in error and error.count("\n") <= 2
     assert not (tmp_path / "r").exists()
+
+
+OWN_STUDY = """
+study: my-widths
+question: Does width matter?
+seeds: 2
+notes: [a first look]
+base:
+  task: {name: retrieval/T1, length: 3, train_size: 100, evaluation_size: 50}
+  recipe: {steps: 2, batch: 4, validate_every: 1, validation_examples: 10}
+axes:
+  width: {narrow: {model: {name: lstm, width: 4}}, wide: {model: {name: lstm, width: 8}}}
+"""
+
+
+def test_a_study_of_the_users_own_has_no_paper_to_differ_from(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN_STUDY)
+    ran = inside("run", "own.yaml", "--out", "own", "--executor", "inline", cwd=tmp_path)
+    assert not ran.returncode, ran.stderr
+    assert "notes and differences: a first look" in ran.stderr
+    assert "page: unseen report own" in ran.stderr
+    for arguments in (("studies", "own.yaml"), ("plan", "own.yaml", "--no-probe")):
+        shown = inside(*arguments, cwd=tmp_path)
+        assert "notes and differences" in shown.stdout and "paper" not in shown.stdout
+    judged = inside("claims", "own", cwd=tmp_path)
+    assert "no claim of a paper could be judged" in judged.stdout and len(judged.stdout.splitlines()) == 2
+    assert not inside("report", "own", cwd=tmp_path).returncode
+    page = (tmp_path / "own" / "report.html").read_text()
+    assert "Notes and differences" in page and "Deviations from the paper" not in page
+
+
+def test_an_option_after_a_dot_in_a_level_is_answered_with_how_to_write_it(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN_STUDY.replace("model: {name: lstm, width: 4}", "model.width: 4"))
+    refused = inside("plan", "own.yaml", cwd=tmp_path)
+    assert refused.returncode == 2 and "Write model: {width: …}" in refused.stderr
+
+
+def test_an_option_that_is_no_axis_is_answered_with_how_to_change_it(tmp_path: Path) -> None:
+    refused = inside("run", "ctl-table1", "--scale", "smoke", "--only", "preset=released", "--out", "new", cwd=tmp_path)
+    assert refused.returncode == 2 and "--set preset=…" in refused.stderr
+
+
+def test_a_model_beyond_64_bits_is_refused_with_its_size(tmp_path: Path) -> None:
+    refused = inside("train", "retrieval/T1", "lstm", "--set", "width=1e9", "--out", "new", cwd=tmp_path)
+    assert refused.returncode == 2 and "more than 9 EB" in refused.stderr and "RuntimeError" not in refused.stderr

@@ -26,7 +26,7 @@ def test_the_list_has_one_line_for_each_study_with_scales_and_budgets() -> None:
     assert [line.split()[0] for line in lines] == sorted(line.split()[0] for line in lines)
     assert {"quickstart", "retrieval-table2", "retrieval-lengths", "retrieval-noise"} <= {x.split()[0] for x in lines}
     (table,) = [line for line in lines if line.startswith("retrieval-table2")]
-    assert table.endswith("· smoke 1 min, mini 45 min, small, medium, full")
+    assert table.endswith("· smoke 1 min, mini 60 min, small, medium, full")
 
 
 def test_the_list_needs_nothing_heavy() -> None:
@@ -42,17 +42,17 @@ def test_the_list_needs_nothing_heavy() -> None:
 
 def test_one_study_shows_its_question_axes_claims_and_deviations() -> None:
     text = run("retrieval-table2").stdout
-    assert text.startswith("retrieval-table2@1\nWhich part of a Transformer")
+    assert text.startswith("retrieval-table2@2\nWhich part of a Transformer")
     for line in (
-        "  mini    80 trials, 5 seeds, within 45 min on two cores",
+        "  mini    140 trials, 5 seeds, within 60 min on two cores",
         "  full    140 trials, 5 seeds",
-        "  task: retrieval/T1, retrieval/T3, retrieval/T4, retrieval/T6   (mini)",
+        "  task: retrieval/T1, retrieval/T3   (smoke)",
         "  variant: T−Pos−Att, T+Pos−Att, T−Pos+Att, T+Pos+Att",
         "  full: nothing else",
     ):
         assert line in text.splitlines()
     assert "claims: retrieval/C1, " in text
-    assert "  mini: task: retrieval/T2, retrieval/T5, retrieval/T7 left out; task length 5 (full: 10); " in text
+    assert "  mini: task length 5 (full: 10); learning rate 0.001 (paper: 0.0001); " in text
 
 
 def test_a_study_of_ones_own_is_shown_from_its_file() -> None:

@@ -49,13 +49,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four configurations of three barely trained runs."""
     out = tmp_path_factory.mktemp("success") / "store"
     unseen.run(
-        Study("small", 1, "Does the command work?", {"smoke": None}, small), out, executor="inline", progress="none"
+        Study("small", 1, "Does the command work?", {"smoke": None}, small, selection="last"),
+        out,
+        executor="inline",
+        progress="none",
     )
     return out
 
 
 def run(*arguments: object) -> str:
-    done = CliRunner().invoke(app, ["results", *map(str, arguments)], catch_exceptions=False)
+    done = CliRunner(env={"COLUMNS": "300"}).invoke(app, ["results", *map(str, arguments)], catch_exceptions=False)
     assert done.exit_code == 0
     return done.stdout
 
@@ -103,3 +106,18 @@ def test_one_table_at_a_time(store: Path) -> None:
         run(store, "--grid", "width,order", "--success")
     with pytest.raises(UsageError, match="--grid prints a table"):
         run(store, "--grid", "width,order", "--format", "csv")
+
+
+def test_the_weights_are_those_that_the_study_shows_and_it_says_which(store: Path, tmp_path: Path) -> None:
+    assert "Last weights;" in run(store, "--success")
+    assert "\nlast weights;" in run(store, "--grid", "width,order")
+    records = unseen.results(store)
+    for selection, title in (("last", "last weights"), ("best", "weights best on validation")):
+        out = tmp_path / selection
+        shown = Study("small", 1, "", {"smoke": None}, small, selection=selection)  # type: ignore[arg-type]
+        unseen.run(shown, out, executor="inline", progress="none")
+        text = run(out)
+        rows = records[(records.selection == selection) & (records.metric == "accuracy") & (records.factor == "")]
+        for _, values in rows.groupby(["width", "order", "split"]).value:
+            assert f"{values.mean():.3f} [" in text
+        assert f"\n{title}; " in text

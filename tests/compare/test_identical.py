@@ -32,7 +32,7 @@ def test_any_grouping_and_order(undisturbed: Path, tmp_path: Path) -> None:
     entries = STUDY.entries("smoke")
     parts = [entries[1::3], entries[2::3], entries]
     with Store.write(tmp_path / "r") as store:
-        store.claim({"study": "small@1"})
+        store.set_work({"study": "small@1"})
         store.add(entries, "smoke")
         for part in parts:
             pending = [e for e in reversed(part) if store.status()[e.trial.id] == "pending"]

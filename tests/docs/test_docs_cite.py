@@ -24,6 +24,7 @@ def entries() -> list[dict[str, str]]:
 
 def test_the_version_is_the_package_s() -> None:
     assert "version" not in CITATION and entries()[0]["version"] == version("unseen")
+    assert int(entries()[0]["year"]) == CITATION["date-released"].year
     assert CITATION["license"] == "Apache-2.0"
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import difference_pages
 import pytest
 import typer.main
 
@@ -35,17 +34,7 @@ NUMBERED = {
 READS = {"ctl": "ctl/A", "gcog": "gcog/distractor", "retrieval": "retrieval/T1"}
 
 
-def load_generator() -> ModuleType:
-    """The module as the site's hook loads it: its folder is on the path only meanwhile."""
-    sys.path.insert(0, str(ROOT / "docs" / "generate"))
-    try:
-        return import_module("difference_pages")
-    finally:
-        sys.path.pop(0)
-
-
-GENERATOR = load_generator()
-REGISTERS = {family: GENERATOR.read(family) for family in GENERATOR.FAMILIES}
+REGISTERS = {family: difference_pages.read(family) for family in difference_pages.FAMILIES}
 ENTRIES = [(family, entry) for family, register in REGISTERS.items() for entry in register.entries]
 WAYS = sorted({way.set for _, entry in ENTRIES for way in entry.ways})
 
@@ -148,7 +137,7 @@ def test_every_number_has_its_entry_and_no_two_have_one(family: str) -> None:
     ids = [entry.id for entry in REGISTERS[family].entries]
     assert len(set(ids)) == len(ids)
     assert set(NUMBERED[family]) <= set(ids)
-    anchors = [GENERATOR.anchor(entry) for entry in REGISTERS[family].entries]
+    anchors = [difference_pages.anchor(entry) for entry in REGISTERS[family].entries]
     assert len(set(anchors)) == len(anchors)
 
 
@@ -156,14 +145,14 @@ def test_every_number_has_its_entry_and_no_two_have_one(family: str) -> None:
 def test_entries_are_whole(family: str, entry: Any) -> None:
     for said in (entry.id, entry.subject, entry.paper, entry.code, entry.here, *(way.gives for way in entry.ways)):
         assert isinstance(said, str) and said.strip()
-    assert entry.follows in GENERATOR.FOLLOWS and entry.kind in ("difference", "caution")
+    assert entry.follows in difference_pages.FOLLOWS and entry.kind in ("difference", "caution")
     for named in entry.tested:
         path, _, function = named.partition("::")
         assert re.search(rf"def {function}\(", (ROOT / path).read_text()), f"no test {named}"
 
 
 def test_pages_have_every_entry_and_count_them() -> None:
-    pages = {page.path: page.content for page in GENERATOR.pages()}
+    pages = {page.path: page.content for page in difference_pages.pages()}
     assert set(pages) == {"differences/index.md", *(f"differences/{family}.md" for family in REGISTERS)}
     index = pages["differences/index.md"]
     assert f"the {len(ENTRIES)} differences" in " ".join(index.split())
@@ -171,7 +160,7 @@ def test_pages_have_every_entry_and_count_them() -> None:
         page = pages[f"differences/{family}.md"]
         assert len(re.findall(r"^### ", page, re.MULTILINE)) == len(register.entries)
         for entry in register.entries:
-            place = GENERATOR.anchor(entry)
+            place = difference_pages.anchor(entry)
             assert f"{{ #{place} }}" in page and f"({family}.md#{place})" in index
             assert all(f"`{way.set}`" in page for way in entry.ways)
         counted = re.search(rf"\({family}\.md\) \| (\d+) \| (.*) \|", index)

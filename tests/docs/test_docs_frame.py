@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
-import griffe
-
-from support.blocks import ROOT
-
-sys.path.insert(0, str(ROOT / "docs" / "generate"))
 import command_pages
 import docstrings
+import griffe
 import nav
 
 

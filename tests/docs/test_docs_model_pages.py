@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import doctest
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from posixpath import dirname, join, normpath
 from xml.etree import ElementTree
 
+import equations
+import model_facts
+import model_pages
 import numpy as np
 import pytest
+import study_pages
+from latex2mathml.converter import convert
 from torch import nn
 
 from support.blocks import check_shell
+from unseen.models import BACKBONES, MODELS, options
+from unseen.models.build import build, parameter_count
+from unseen.models.flops import ForwardFlops
+from unseen.studies.study import STUDIES, study
+from unseen.tasks import TASKS, task
 
 DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS / "generate"))
-
-import equations  # noqa: E402
-import model_facts  # noqa: E402
-import model_pages  # noqa: E402
-import study_pages  # noqa: E402
-from latex2mathml.converter import convert  # noqa: E402
-
-from unseen.models import BACKBONES, MODELS, options  # noqa: E402
-from unseen.models.build import build, parameter_count  # noqa: E402
-from unseen.models.flops import ForwardFlops  # noqa: E402
-from unseen.studies.study import STUDIES, study  # noqa: E402
-from unseen.tasks import TASKS, task  # noqa: E402
-
 NAMES = [entry.name for entry in MODELS if entry.target.startswith("unseen.")]
 COUNTED = ForwardFlops(0.0, 123456.0)
 Pages = Mapping[str, str]
@@ -92,6 +87,11 @@ def test_the_steps_have_as_many_parameters_as_the_model_on_every_task_it_is_made
         ("ndr", {"width": 24, "heads": 6, "feedforward": 3}),
         ("perceiver", {"width": 24, "latents": 5, "layers": 3, "feedforward": 2}),
         ("modular", {"width": 24, "layers": 3, "feedforward": 2}),
+        ("moe-transformer", {"width": 24, "layers": 3, "experts": 5, "feedforward": 2}),
+        ("s4d", {"width": 24, "layers": 3, "state": 5, "feedforward": 3}),
+        ("mamba", {"width": 24, "layers": 3, "state": 5, "expand": 3, "kernel": 6, "feedforward": 3}),
+        ("gla", {"width": 24, "layers": 3, "heads": 6, "kernel": 7, "feedforward": 3}),
+        ("deltanet", {"width": 24, "layers": 3, "heads": 6, "kernel": 7, "feedforward": 3}),
         ("retrieval-transformer", {"width": 24}),
         ("retrieval-lstm", {"width": 24}),
     ],

@@ -9,13 +9,11 @@ import sys
 from pathlib import Path
 
 import nbformat
+import notebook_pages
 import pytest
 from mkdocs.exceptions import PluginError
 
 from support.blocks import ROOT
-
-sys.path.insert(0, str(ROOT / "docs" / "generate"))
-import notebook_pages
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 

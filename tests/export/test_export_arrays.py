@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.exported import TASKS, assert_same, expected, made, tree
 from unseen.errors import UsageError
 from unseen.export import splits as chunking
-from unseen.export.formats import _Spool, arrow_array
+from unseen.export.formats import ArraySpool, arrow_array
 from unseen.export.write import write_export
 from unseen.randomness import Draws
 from unseen.spec import Field, Spec, Target
@@ -186,7 +186,7 @@ def test_parquet_says_where_it_comes_from(tmp_path: Path) -> None:
 def test_text_grows_as_wide_as_it_must(tmp_path_factory: pytest.TempPathFactory, stretches: list[list[str]]) -> None:
     folder = tmp_path_factory.mktemp("spool")
     arrays = [np.array(stretch) for stretch in stretches]
-    spool = _Spool(folder / "0", arrays[0])
+    spool = ArraySpool(folder / "0", arrays[0])
     for values in arrays:
         spool.add(values)
     with (folder / "text.npy").open("wb") as file:

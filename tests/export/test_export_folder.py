@@ -117,7 +117,7 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
 def test_files_and_folders_are_on_the_disk_before_the_folder_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every file and every folder is synced, and only then renamed."""
+    """Every file and every folder is synced, and only then renamed; the new name is synced with the folder it is in."""
     synced: set[int] = set()
     synced_at_rename: set[int] = set()
     rename = Path.rename
@@ -137,3 +137,4 @@ def test_files_and_folders_are_on_the_disk_before_the_folder_gets_its_name(
         (folder / "inner" / "data").write_text("x")
         (folder / "manifest").write_text("y")
     assert {path.stat().st_ino for path in [out, *out.rglob("*")]} == synced_at_rename
+    assert synced - synced_at_rename == {tmp_path.stat().st_ino}

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from unseen.cli.main import app
 from unseen.errors import CheckFailed, UsageError
 from unseen.kit import new as writing
-from unseen.kit.new import _templates, choose_names, new
+from unseen.kit.new import choose_names, new, read_templates
 
 KINDS = {"task": "sums", "model": "slow-reader", "study": "which_first"}
 RULES = "E,F,W,I,B,UP,SIM,RUF,C4,PIE,RET,PTH,NPY,T20"
@@ -80,7 +80,7 @@ def test_a_name_that_cannot_be_used_is_answered_with_one_that_can(
 )
 def test_no_name_is_in_the_way_of_what_a_module_imports(kind: str, name: str) -> None:
     found = choose_names(kind, name)
-    (text,) = [text for path, text in _templates(found) if path.name == f"{kind}.py"]
+    (text,) = [text for path, text in read_templates(found) if path.name == f"{kind}.py"]
     nodes = list(ast.walk(ast.parse(Template(text).substitute({**vars(found), "golden": ""}))))
     imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert found.cls in {node.name for node in nodes if isinstance(node, ast.ClassDef)} - imported

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import unseen
 from support.specimens import RETRIEVAL, SPECS
 from unseen.errors import UsageError
 from unseen.models import options
@@ -44,3 +45,8 @@ def test_only_what_is_trained_is_counted() -> None:
     assert parameter_count(module) == 8
     module.bias.requires_grad_(False)
     assert parameter_count(module) == 6
+
+
+def test_a_task_in_place_of_its_spec_is_answered_with_what_to_give() -> None:
+    with pytest.raises(UsageError, match=r"got a Retrieval; give task\.spec"):
+        unseen.build(unseen.model("lstm"), unseen.task("retrieval/T1"))  # type: ignore[arg-type]

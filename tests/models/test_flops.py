@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from support.specimens import READ_BY, RETRIEVAL, SPECS
 from unseen.models import options
 from unseen.models.build import build, parameter_count
-from unseen.models.flops import _LARGE, build_uninitialised, forward_flops
+from unseen.models.flops import COMPUTED_AT_MOST, build_uninitialised, forward_flops
 from unseen.models.layers.constants import constant
 from unseen.spec import Spec
 
@@ -32,7 +32,7 @@ def test_every_model_counts_the_same_without_computing(name: str, task: str) -> 
 @pytest.mark.parametrize("gating", ["none", "joint", "operation", "truth"])
 @pytest.mark.parametrize("kind", ["mlp", "mha", "rnn"])
 def test_so_do_models_whose_weights_are_copied_in_a_pass(kind: str, gating: str) -> None:
-    assert assert_same(f"rules-{kind}", SPECS[f"rules/{kind}"], gating=gating, width=384) > _LARGE
+    assert assert_same(f"rules-{kind}", SPECS[f"rules/{kind}"], gating=gating, width=384) > COMPUTED_AT_MOST
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "relative", "none"])

@@ -155,7 +155,7 @@ def test_what_other_processes_can_import() -> None:
     with pytest.raises(UsageError, match=r"can't import .*Inside: .*Put the class into a file .* executor inline"):
         check_importable(model_config(Inside))
     elsewhere = pickle.loads(pickle.dumps(model_config(Here).model_copy(update={"source": "0"})))
-    with pytest.raises(UsageError, match="stands for other code"):
+    with pytest.raises(UsageError, match="refers to other code"):
         check_importable(elsewhere)
     script = (
         "import unseen, torch\nfrom unseen.models.foreign import check_importable\n"

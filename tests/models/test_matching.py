@@ -20,7 +20,7 @@ from unseen.models.layers.encoder import EncoderBlock
 from unseen.models.layers.ndr import NDRBlock
 from unseen.models.matching import WIDEST, count_state, count_tokens, match, measure
 
-UNITS = {"lstm": 1, "gru": 1, "rnn": 1}
+UNITS = {"lstm": 1, "gru": 1, "rnn": 1, "s4d": 1, "mamba": 1}
 """Of the others widths are multiples of four heads."""
 TARGETS = {"parameters": 30_000, "state": 900, "flops": 400_000}
 
@@ -75,7 +75,21 @@ STATES: list[tuple[Case, str, int]] = [
     (("ndr", {"width": 8}), "rules/rnn", 10 * 8),
     (("modular", {"width": 8, "modules": 2}), "rules/mlp", 2 * 8),
     (("perceiver", {"width": 8, "latents": 3}), "gcog integer", 3 * 8),
+    (("moe-transformer", {"width": 8, "experts": 2}), "ctl", 9 * 8),
 ]
+LINEAR_STATES: list[tuple[Case, int]] = [
+    (("s4d", {"width": 6, "state": 5}), 2 * (2 * 5 * 6)),
+    (("mamba", {"width": 6, "state": 5, "expand": 3, "kernel": 4}), 2 * (5 * 18 + 3 * 18)),
+    (("gla", {"width": 6, "heads": 2, "layers": 3, "kernel": 1}), 3 * (2 * 3 * 3)),
+    (("deltanet", {"width": 6, "heads": 3, "kernel": 3}), 2 * (3 * 2 * 2 + 2 * 6)),
+]
+
+
+@pytest.mark.parametrize(("case", "numbers"), LINEAR_STATES, ids=named)
+def test_state_of_linear_recurrences_by_hand(case: Case, numbers: int) -> None:
+    """States or matrices of every layer, and the tokens that a short convolution remembers; the task changes nothing."""
+    for task in ("ctl", "retrieval"):
+        assert measure(options(case[0], **case[1]), SPECS[task], "state") == numbers
 
 
 @pytest.mark.parametrize(("case", "task", "numbers"), STATES, ids=named)
@@ -157,7 +171,7 @@ def test_out_of_reach() -> None:
         (
             "transformer",
             {"by": "state", "to": 900, "positions": "learned", "places": 3},
-            "for 3 places: stream 'tokens'",
+            "places = 3: expected at least the 8 positions of stream 'tokens'",
         ),
     ],
 )

@@ -144,6 +144,7 @@ SCHEMES = [
     ("lstm", {"layers": 2}),
     *(("transformer", {"positions": p}) for p in ("none", "sinusoidal", "learned", "rotary", "relative")),
     ("transformer", {"norm": "post", "causal": True}),
+    *((name, {}) for name in ("moe-transformer", "s4d", "mamba", "gla", "deltanet")),
 ]
 CTL = [
     ("ctl-bilstm", {}),

@@ -55,6 +55,35 @@ def test_parameter_counts(positions: str, given: dict[str, Any], count: int) -> 
     assert parameter_count(model(positions=positions, **given)) == count
 
 
+def test_read_outs_have_queries_of_their_own_and_one_is_the_published_model() -> None:
+    assert parameter_count(model(readouts=1)) == 88_601
+    # A further query embedding, 36 → 100, and 2 · 100 more inputs of the hidden layer.
+    assert parameter_count(model(readouts=2)) == 88_601 + 3_700 + 200 * 100
+    one, plain = model(readouts=1).state_dict(), model().state_dict()
+    assert one.keys() == plain.keys() and all(torch.equal(one[name], plain[name]) for name in one)
+
+
+def test_two_read_outs_by_hand() -> None:
+    module, inputs = model(readouts=2), bits()
+    names = ("encoder.state", "decoder.attention", "decoder.attention.2")
+    seen = captured(module, inputs, *names)
+    contents, queries = [], []
+    for name, layer in zip(names[1:], (module.decoder.query, module.decoder.more_queries[0]), strict=True):
+        query = torch.relu(inputs["query"] @ layer.weight + layer.bias)
+        weights = torch.softmax((seen["encoder.state"] * query[:, None]).sum(-1), -1)
+        torch.testing.assert_close(weights, seen[name])
+        contents.append((weights[..., None] * seen["encoder.state"]).sum(1))
+        queries.append(query)
+    assert not torch.allclose(seen[names[1]], seen[names[2]])
+    hidden = torch.relu(module.decoder.hidden(torch.cat([*contents, *queries], -1)))
+    torch.testing.assert_close(module(inputs), module.decoder.answer(hidden))
+
+
+def test_read_outs_without_attention_are_refused() -> None:
+    with pytest.raises(UsageError, match="readouts = 2 without decoder_attention"):
+        options("retrieval-transformer", readouts=2, decoder_attention=False)
+
+
 def test_without_self_attention_there_are_no_attention_parameters() -> None:
     names = [name for name, _ in model(self_attention=False).named_parameters()]
     assert not any("attention" in name for name in names)

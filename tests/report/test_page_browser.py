@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_page import HOSTILE, VARIANTS, rich
 
+from support.blocks import ROOT
+from support.rich_store import HOSTILE, VARIANTS, rich
 from unseen.report.page import write_page
 
 CHROMIUM = shutil.which("chromium")
@@ -99,7 +100,7 @@ def ours(page: Page) -> None:
 
 def test_it_opens_offline_and_draws_what_comes_into_view(browser: Browser, file: Path) -> None:
     with Opened(browser, file) as page:
-        assert page.title() == "retrieval-table2@1 · Unseen"
+        assert page.title() == "retrieval-table2@2 · Unseen"
         assert page.locator(".chart[data-drawn]").count() == 0  # nothing below the fold has been drawn
         ours(page)
         assert draw(page).locator("svg path").count() > 10
@@ -156,6 +157,17 @@ def test_claims_can_be_filtered(browser: Browser, file: Path) -> None:
         assert set(claims.evaluate_all("all => all.map(one => one.dataset.paper)")) == {paper}
         claims.first.locator("summary").click()
         assert claims.first.locator("table.criteria, p strong").first.is_visible()
+
+
+def test_verdicts_of_criteria_have_one_shape(browser: Browser, file: Path) -> None:
+    with Opened(browser, file) as page:
+        shapes = page.evaluate("""() => ['open', 'holds'].map(word => {
+            const chip = document.createElement('span');
+            chip.className = `chip ${word}`;
+            document.querySelector('main').append(chip);
+            return [getComputedStyle(chip).display, getComputedStyle(chip).fontSize];
+        })""")
+        assert shapes[0] == shapes[1] and shapes[0][0] == "inline-flex"
 
 
 def test_runs_can_be_sorted_searched_and_taken_away(browser: Browser, file: Path) -> None:
@@ -243,7 +255,7 @@ def test_light_and_dark(browser: Browser, file: Path, scheme: str) -> None:
         ours(page)
         assert draw(page).get_attribute("data-drawn") == scheme
         before = str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        page.get_by_role("button", name=re.compile("paper")).click()
+        page.get_by_role("button", name=re.compile("mode")).click()
         expect(page.locator("body")).not_to_have_css("background-color", before)
         page.wait_for_selector(f'.chart[data-figure="seeds"][data-drawn="{other}"]')
         page.reload()
@@ -253,7 +265,7 @@ def test_light_and_dark(browser: Browser, file: Path, scheme: str) -> None:
 def test_without_storage_it_works_all_the_same(browser: Browser, file: Path) -> None:
     refuse = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('no storage'); }})"
     with Opened(browser, file, before=refuse) as page:
-        page.get_by_role("button", name="Dark paper").click()
+        page.get_by_role("button", name="Dark mode").click()
         assert page.evaluate("document.documentElement.dataset.paper") == "dark"
 
 
@@ -299,8 +311,9 @@ def test_printed_it_is_whole_and_light(browser: Browser, file: Path) -> None:
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.locator("#panel-ours").is_visible() and page.locator("#panel-retrieval").is_visible()
         assert page.locator(ROWS).count() == 200 and page.locator("#runs-printed").is_hidden()
-        page.set_viewport_size({"width": 690, "height": 1000})  # A4 between its margins
-        assert page.evaluate("document.documentElement.scrollWidth") <= 690
+        for width in (690, 600):  # A4 between its margins, and between wide ones
+            page.set_viewport_size({"width": width, "height": 1000})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.pdf().startswith(b"%PDF")
         page.emulate_media(media="screen")
         page.evaluate("dispatchEvent(new Event('afterprint'))")
@@ -314,3 +327,57 @@ def test_variants_have_the_colours_of_every_figure(browser: Browser, file: Path)
         ours(page)
         drawn = draw(page).inner_html().lower()
         assert all(MODEL_COLOURS[name].lower() in drawn for name in VARIANTS)
+
+
+def test_a_wide_table_of_runs_says_that_it_scrolls(browser: Browser, file: Path) -> None:
+    with Opened(browser, file, viewport=PHONE) as page:
+        more = page.locator("#runs-more")
+        expect(more).to_have_text(re.compile(r"Scroll sideways for \d+ more columns →"))
+        assert page.locator("#runs-wide").get_attribute("data-more") is not None
+        page.locator("#runs-grid").evaluate("grid => { grid.scrollLeft = grid.scrollWidth; }")
+        expect(more).to_have_text("← Scroll back for the first columns")
+        assert page.locator("#runs-wide").get_attribute("data-more") is None
+
+
+def test_the_caption_of_a_wide_table_is_readable_on_a_phone(browser: Browser, file: Path) -> None:
+    with Opened(browser, file, viewport=PHONE) as page:
+        caption = page.locator(".scores caption").first.bounding_box()
+        assert caption is not None
+        assert caption["x"] >= 0 and caption["x"] + caption["width"] <= PHONE["width"]
+
+
+def test_no_heading_is_left_alone_at_the_foot_of_a_printed_page(browser: Browser, file: Path) -> None:
+    """The outline of the PDF tells where each heading stands, in points above the foot of its page."""
+    with Opened(browser, file) as page:
+        data = page.pdf(
+            format="A4", tagged=True, outline=True, margin=dict.fromkeys(("top", "bottom", "left", "right"), "1.5cm")
+        )
+    heights = [float(height) for height in re.findall(rb"/Dest \[\d+ 0 R /XYZ [\d.]+ ([\d.]+)", data)]
+    assert len(heights) > 15
+    # The margin is 42 points; a heading with a line of text below it needs about 40 more.
+    assert min(heights) > 82
+
+
+def test_tables_of_the_site_are_sorted_by_a_click(browser: Browser, tmp_path: Path) -> None:
+    """By numbers and by words, the other way at a second click, empty cells last, and with the keyboard."""
+    rows = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in CELLS)
+    file = tmp_path / "page.html"
+    file.write_text(
+        f'<div class="sortable"><table><thead><tr><th>model</th><th>mean</th></tr></thead><tbody>{rows}</tbody></table></div>'
+        f"<script>{(ROOT / 'docs' / 'sortable.js').read_text()}</script>"
+    )
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    names, mean = page.locator("td:first-child"), page.get_by_role("button", name="mean")
+    mean.click()
+    expect(names).to_have_text(["gru", "lstm", "rnn", "ndr"])
+    expect(page.locator("th").nth(1)).to_have_attribute("aria-sort", "ascending")
+    mean.click()
+    expect(names).to_have_text(["rnn", "lstm", "gru", "ndr"])
+    page.get_by_role("button", name="model").press("Enter")
+    expect(names).to_have_text(["gru", "lstm", "ndr", "rnn"])
+    expect(page.locator("th").nth(1)).to_have_attribute("aria-sort", "none")
+    page.close()
+
+
+CELLS = (("lstm", "9.5"), ("ndr", ""), ("gru", "0.25"), ("rnn", "10.1"))

@@ -135,9 +135,9 @@ def test_a_dead_worker_is_reported_once_and_replaced(executor: Local) -> None:
     executor.submit(Chunk(41, trials(10**6), None, 3600.0))
     until(executor, lambda events: bool(events))
     (busy,) = [p for p in executor._processes if p.chunk is not None]
-    os.kill(busy.process.pid, signal.SIGTERM)
+    os.kill(busy.process.pid, signal.SIGABRT)
     (death,) = ends(until(executor, lambda events: len(ends(events)) == 1))
-    assert death == Death(41, "the worker was killed by signal 15 (SIGTERM)")
+    assert death == Death(41, "the worker was killed by signal 6 (SIGABRT)")
     assert len(executor._processes) == 2 and busy not in executor._processes
     executor.submit(Chunk(42, trials(), None, 60.0))
     (outcome,) = ends(until(executor, lambda events: len(ends(events)) == 1))
@@ -172,7 +172,7 @@ def test_a_class_that_no_other_process_can_import_is_refused(executor: Local) ->
 def test_workers_that_cannot_start_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[object] = []
     process = executor_module._Process
-    monkeypatch.setattr(executor_module, "_Process", lambda: (started.append(1), process())[1])
+    monkeypatch.setattr(executor_module, "_Process", lambda number: (started.append(1), process(number))[1])
     monkeypatch.setattr(sys, "executable", "/bin/false")
     before = processes(os.getpid())
     executor = Local(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 import unseen
 from support.faulty import study
 from support.small import STEPS, STUDY, tables
+from unseen.errors import UsageError
 from unseen.running.chunk import Death, Event
 from unseen.running.executors import ray as executor
 from unseen.running.executors.ray import Ray
@@ -60,10 +62,10 @@ def cluster() -> Iterator[Any]:
             made.shutdown()
 
 
-def run(out: Path, seeds: range, scale: str = "mini", **given: Any) -> Path:
+def run(out: Path, seeds: range, scale: str = "mini", chunk_seconds: float = 0.4, **given: Any) -> Path:
     """The small study, four trials to a stack, in short chunks, with its weights."""
     with Store.write(out) as store:
-        settings = Settings(size=4, chunk_seconds=0.4, keep="all", progress="none", **given)
+        settings = Settings(size=4, chunk_seconds=chunk_seconds, keep="all", progress="none", **given)
         run_entries(STUDY.entries(scale, seeds), store, settings, "", scale)
     return out
 
@@ -91,10 +93,10 @@ def test_a_node_killed_in_mid_study_and_another_added(
 
     def listen_and_kill(self: Ray, seconds: float) -> Event | None:
         nonlocal third
-        # A chunk that goes on has been handed in again: there is one on every node.
-        if not killed and begun & processes_of(second):
+        # In the middle of a chunk, of which some segments have ended: their checkpoints go with the node.
+        at_work = [actor for actor in self._actors if actor.node == second.node_id and actor.work is not None]
+        if not killed and begun & processes_of(second) and at_work and at_work[0].work.segments:
             killed.update(processes_of(second))
-            time.sleep(0.1)
             cluster.remove_node(second, allow_graceful=False)
         event = listen(self, seconds)
         if isinstance(event, Outcome) and event.checkpoint is not None:
@@ -113,19 +115,164 @@ def test_a_node_killed_in_mid_study_and_another_added(
     assert "raylet" not in capfd.readouterr().out, "Ray's own lines are kept away from ours"
 
     assert everything(out) == everything(run(tmp_path / "local", range(5), executor="local", workers=2))
+    assert list((out / "checkpoints").iterdir()) == []
+    workers = check_every_step_is_counted_once(out)
+    assert workers & killed and workers & joined, "both have done some of the work"
+
+
+def check_every_step_is_counted_once(out: Path) -> set[int]:
+    """Nothing has failed, and no step is missing or was done twice; returns the processes that did the steps."""
     with Store.read(out) as store:
         spans, failures = store.spans(), store.failures()
-    assert len(failures) == 0 and list((out / "checkpoints").iterdir()) == []
-    workers = {int(worker.rpartition(":")[2]) for worker in spans.worker}
-    assert workers & killed and workers & joined, "both have done some of the work"
-    for _, rows in spans.groupby("trial"):  # every step once, none twice
+    assert len(failures) == 0
+    for _, rows in spans.groupby("trial"):
         assert rows.begin.tolist() == [0, *rows.end[:-1]] and rows.end.iloc[-1] == STEPS["mini"]
+    return {int(worker.rpartition(":")[2]) for worker in spans.worker}
+
+
+def test_an_actor_killed_in_mid_chunk_loses_the_segment_under_way(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its node still has the checkpoint after the last segment, so the chunk ends there; few checkpoints are fetched."""
+    killed: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    deaths: list[Death] = []
+    executors: list[Ray] = []
+    listen = Ray.next
+
+    def listen_and_kill(self: Ray, seconds: float) -> Event | None:
+        executors.append(self)
+        for actor in self._actors:
+            work = actor.work
+            if not killed and work is not None and work.segments == 2 and work.outcome is not None:
+                assert work.outcome.spans
+                span = next(iter(work.outcome.spans.values()))
+                killed[work.chunk.ticket] = span.end
+                os.kill(int(span.worker.rpartition(":")[2]), signal.SIGKILL)
+        event = listen(self, seconds)
+        if isinstance(event, Outcome) and event.spans:
+            ends[event.ticket] = next(iter(event.spans.values())).end
+        if isinstance(event, Death):
+            deaths.append(event)
+        return event
+
+    monkeypatch.setattr(Ray, "next", listen_and_kill)
+    out = run(tmp_path / "ray", range(1), chunk_seconds=0.01, executor="ray", address=cluster.address)
+    ((ticket, end),) = killed.items()
+    assert ends[ticket] == end and deaths == []
+    check_every_step_is_counted_once(out)
+    assert everything(out) == everything(run(tmp_path / "inline", range(1)))
+    executor_used = executors[0]
+    assert 0 < executor_used.checkpoint_bytes < executor_used.checkpoint_bytes_by_value / executor.FETCH_EVERY
+
+
+def test_a_cluster_grows_under_queued_demand(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the autoscaler reads the demand that Ray reports to it, and adds a node; once no chunk waits, Ray
+    reports no demand any more."""
+    from ray.autoscaler.v2.sdk import get_cluster_status
+
+    nodes: list[Any] = []
+    used: set[str] = set()
+    demand_at_the_end: list[bool] = []
+    listen = Ray.next
+
+    def is_demanded() -> bool:
+        return bool(get_cluster_status(cluster.address).resource_demands.ray_task_actor_demand)
+
+    def listen_and_grow(self: Ray, seconds: float) -> Event | None:
+        if not nodes and is_demanded():
+            nodes.append(cluster.add_node(num_cpus=1))
+            # The study is short: it goes on when the actor that waits for a place has started on the new node.
+            end = time.monotonic() + 60
+            while time.monotonic() < end and nodes[0].node_id not in {actor.node for actor in self._actors}:
+                self._handle_answers(1.0)
+        used.update(actor.node for actor in self._actors if actor.work is not None)
+        event = listen(self, seconds)
+        if nodes and not self._waiting and not demand_at_the_end:
+            self._dismiss_idle_actors()
+            end = time.monotonic() + 60
+            while time.monotonic() < end and is_demanded():
+                time.sleep(0.5)
+            demand_at_the_end.append(is_demanded())
+        return event
+
+    monkeypatch.setattr(Ray, "next", listen_and_grow)
+    try:
+        out = run(tmp_path / "ray", range(4), chunk_seconds=0.1, executor="ray", address=cluster.address)
+    finally:
+        for node in nodes:
+            cluster.remove_node(node)
+    # The cluster is shared by the tests of this file, which may have left it with more than one node.
+    assert nodes and nodes[0].node_id in used and len(used) > 1
+    assert demand_at_the_end == [False]
+    check_every_step_is_counted_once(out)
+
+
+HEAD_RESTARTED = """
+import sys, threading, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import psutil, ray
+from support.small import STUDY
+from unseen.errors import CheckFailed
+from unseen.running.executors import ray as module
+from unseen.running.runner import Settings, run_entries
+from unseen.store.store import Store
+
+module.CHECK_SECONDS, module.PATIENCE = 0.5, 1.0
+out = Path(sys.argv[2])
+
+def run():
+    with Store.write(out) as store:
+        settings = Settings("ray", 1, size=4, chunk_seconds=0.01, keep="all", progress="none")
+        run_entries(STUDY.entries("mini", range(1)), store, settings, "", "mini")
+
+def kill_head():
+    while not list(out.glob("checkpoints/*.safetensors")):
+        time.sleep(0.01)
+    for process in psutil.Process().children(recursive=True):
+        if process.name() == "gcs_server":
+            process.kill()
+
+threading.Thread(target=kill_head, daemon=True).start()
+try:
+    run()
+except CheckFailed as error:
+    print(error)
+run()
+"""
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_after_its_head_was_restarted(tmp_path: Path) -> None:
+    out = tmp_path / "ray"
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    command = [sys.executable, "-c", HEAD_RESTARTED, str(HERE), str(out)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert "the connection to the Ray cluster is lost" in done.stdout
+    check_every_step_is_counted_once(out)
+    assert everything(out) == everything(run(tmp_path / "inline", range(1)))
 
 
 def test_a_client_outside_the_cluster(cluster: Any, tmp_path: Path) -> None:
     address = f"ray://127.0.0.1:{cluster.client_port}"
     out = run(tmp_path / "ray", range(1), "smoke", executor="ray", address=address)
     assert everything(out) == everything(run(tmp_path / "inline", range(1), "smoke"))
+
+
+def test_gpus_are_asked_for(cluster: Any) -> None:
+    """A node may say that it has GPUs; Ray deals them out without looking."""
+    with pytest.raises(UsageError, match="the Ray cluster has no GPU"):
+        Ray(cluster.address, None, "cuda")
+    node = cluster.add_node(num_cpus=1, num_gpus=2)
+    made = Ray(cluster.address, None, "cuda")
+    try:
+        assert made.workers == 2
+        assert made._actor_class._default_options["num_gpus"] == 1
+    finally:
+        made.close()
+        cluster.remove_node(node)
 
 
 def test_failing_trials_are_recorded_like_on_local(cluster: Any, tmp_path: Path) -> None:
@@ -149,7 +296,7 @@ from unseen.config import Config
 from unseen.errors import CheckFailed, UsageError
 from unseen.running.executors import ray as module
 from unseen.running.executors.ray import Ray
-from unseen.running.chunk import Chunk
+from unseen.running.chunk import Chunk, Tick
 import ray, psutil  # Ray brings its own psutil
 
 def family():
@@ -159,7 +306,7 @@ def outcomes(executor, count):
     found = []
     while len(found) < count:
         event = executor.next(1.0)
-        found += [] if event is None else [event]
+        found += [] if event is None or isinstance(event, Tick) else [event]
     return found
 
 said = {}
@@ -179,8 +326,11 @@ except UsageError as error:
 
 for chunk in chunks:  # two begin, one waits
     executor.submit(Chunk(10 + chunk.ticket, chunk.trials, None, 600.0))
-while sum(process.name() == "ray::_do" for process in family()) < 2:
-    assert executor.next(0.1) is None
+ticks = set()
+while len(ticks) < 2:
+    event = executor.next(0.1)
+    assert event is None or isinstance(event, Tick)
+    ticks |= set() if event is None or not event.step else {event.ticket}
 count = executor.stop()
 said["stopped"] = [[event.ticket, [span.end for span in event.spans.values()], event.checkpoint is not None]
                    for event in outcomes(executor, count)]
@@ -194,7 +344,7 @@ try:
 except CheckFailed as error:
     said["missing"] = str(error)
 
-module.LOOK, module.PATIENCE = 0.5, 1.0
+module.CHECK_SECONDS, module.PATIENCE = 0.5, 1.0
 executor.submit(Chunk(20, chunks[0].trials, None, 600.0))
 (head,) = [process for process in family() if process.name() == "gcs_server"]
 head.kill()
@@ -225,7 +375,7 @@ def test_a_ray_started_here(tmp_path: Path) -> None:
     assert {ticket for ticket, _, _ in said["stopped"]} < {10, 11, 12} and len(said["stopped"]) == 2
     assert all(0 < end < 10**6 and kept for _, ends, kept in said["stopped"] for end in ends)
     assert "can't do the work: ModuleNotFoundError: No module named 'only_here'" in said["missing"]
-    assert "goes on from there" in said["lost"]
+    assert "same command again to resume" in said["lost"]
     assert said["left"] == []
 
 
@@ -238,7 +388,7 @@ def test_wrong_addresses_are_refused_in_a_line(monkeypatch: pytest.MonkeyPatch) 
             "http://127.0.0.1:8265": "expected auto, HOST:PORT",
             "127.0.0.1:1": "Connection refused",
             "ray://127.0.0.1:1": "Connection refused",
-            "nowhere.invalid:6379": "nobody answers there",
+            "nowhere.invalid:6379": "no Ray cluster answers at this address",
             f"127.0.0.1:{port}": "no Ray cluster answers within 3 s",
         }.items():
             with pytest.raises(unseen.UsageError, match=said) as caught:

@@ -165,9 +165,15 @@ def test_a_late_fault_leaves_a_checkpoint_and_a_retry_goes_on_from_it(
     assert after[: len(before)].to_dict("list") == before.to_dict("list")
 
 
-def test_a_model_that_raises_is_reported_and_the_others_end(tmp_path: Path) -> None:
-    models = {"plain": PLAIN, "stubborn": {"name": "stubborn"}}
-    out = inline(study(seeds=range(2), models=models), tmp_path / "r")
+def test_a_model_that_raises_is_reported_and_the_others_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class that raises in this process is refused before anything is written; on a worker it may be another one."""
+    what = study(seeds=range(2), models={"plain": PLAIN, "stubborn": {"name": "stubborn"}})
+    out = tmp_path / "r"
+    with pytest.raises(unseen.UsageError, match="RuntimeError: this model answers nothing"):
+        inline(what, out)
+    assert not out.exists()
+    monkeypatch.setattr("unseen.api.check_own_models", lambda trials: None)
+    inline(what, out)
     with Store.read(out) as store:
         entries, failures = store.entries(), store.failures()
         assert entries.status.tolist() == ["finished"] * 2 + ["failed"] * 2

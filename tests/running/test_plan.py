@@ -16,8 +16,9 @@ from unseen.models import options
 from unseen.running.chunk import make_job
 from unseen.running.flops import step_cost
 from unseen.running.plan import START, plan, shares_done
-from unseen.running.stacks import SIZE, arrange, makespan, shape
-from unseen.running.timing import Timing, WorkloadTimes, workload
+from unseen.running.rates import WorkloadTimes
+from unseen.running.stacks import SIZE, divide_into_stacks, makespan, stack_key
+from unseen.running.timing import Timing, workload
 from unseen.store.store import Store
 from unseen.studies.study import Grid
 from unseen.studies.trial import Entry, Trial
@@ -31,7 +32,7 @@ RECIPES = [
     recipe(steps=100, learning_rate=0.1, clip=None),
     recipe(steps=200),
     recipe(steps=100, batch=10),
-    recipe("retrieval-paper", patience=3),
+    recipe("retrieval-paper", plateau=0.005),
 ]
 calm = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -66,11 +67,11 @@ mixed = st.lists(
 @given(mixed)
 def test_trials_of_one_shape_are_what_the_engine_takes_as_one_job(found: list[Trial]) -> None:
     for first in found:
-        same = [c for c in found if shape(c) == shape(first)]
+        same = [c for c in found if stack_key(c) == stack_key(first)]
         make_job(same)
         alike = [c for c in found if (c.task, c.model, c.evaluation) == (first.task, first.model, first.evaluation)]
         for other in alike:
-            if shape(other) != shape(first):
+            if stack_key(other) != stack_key(first):
                 with pytest.raises(UsageError, match="may differ only in"):
                     make_job([first, other])
         assert all(c in alike for c in same)
@@ -82,9 +83,9 @@ def test_every_trial_is_in_one_stack_of_its_shape(
     found: list[Trial], workers: int, size: int | None, measured: bool
 ) -> None:
     rates = linear(1.0, 1.0, *found) if measured else None
-    stacks = arrange(found, workers, rates, size)
+    stacks = divide_into_stacks(found, workers, rates, size)
     assert sorted(c.id for stack in stacks for c in stack) == sorted(c.id for c in found)
-    assert all(len({shape(c) for c in stack}) == 1 for stack in stacks)
+    assert all(len({stack_key(c) for c in stack}) == 1 for stack in stacks)
     allowed = [size or (rates.size(stack[0]) if rates else SIZE) for stack in stacks]
     assert all(len(stack) <= most for stack, most in zip(stacks, allowed, strict=True))
     assert len(stacks) >= min(workers, len(found))
@@ -95,9 +96,9 @@ def test_every_trial_is_in_one_stack_of_its_shape(
 
 def test_stacks_are_as_large_as_pays_and_as_equal_as_can_be() -> None:
     dear, cheap = linear(10.0, 1.0, *trials(1)), linear(0.01, 1.0, *trials(1))
-    assert [len(s) for s in arrange(trials(30), 1, dear)] == [15, 15]
-    assert [len(s) for s in arrange(trials(3), 1, cheap)] == [1, 1, 1]
-    assert [len(s) for s in arrange(trials(7), 1, size=5)] == [4, 3]
+    assert [len(s) for s in divide_into_stacks(trials(30), 1, dear)] == [15, 15]
+    assert [len(s) for s in divide_into_stacks(trials(3), 1, cheap)] == [1, 1, 1]
+    assert [len(s) for s in divide_into_stacks(trials(7), 1, size=5)] == [4, 3]
 
 
 @pytest.mark.parametrize(
@@ -105,14 +106,14 @@ def test_stacks_are_as_large_as_pays_and_as_equal_as_can_be() -> None:
 )
 def test_no_worker_is_left_without_a_stack(count: int, workers: int, lengths: list[int]) -> None:
     rates = linear(5.0, 1.0, *trials(1))
-    assert sorted((len(s) for s in arrange(trials(count), workers, rates)), reverse=True) == lengths
-    assert sorted((len(s) for s in arrange(trials(count), workers, rates, size=20)), reverse=True) == lengths
+    assert sorted((len(s) for s in divide_into_stacks(trials(count), workers, rates)), reverse=True) == lengths
+    assert sorted((len(s) for s in divide_into_stacks(trials(count), workers, rates, size=20)), reverse=True) == lengths
 
 
 def test_three_equal_stacks_are_cut_for_two_workers_only_where_that_is_sooner() -> None:
     three = [c for width in (4, 5, 6) for c in trials(6, model=options("lstm", width=width))]
     cheap, dear = linear(0.5, 1.0, *three), linear(40.0, 1.0, *three)
-    whole, finer = arrange(three, 2, dear), arrange(three, 2, cheap)
+    whole, finer = divide_into_stacks(three, 2, dear), divide_into_stacks(three, 2, cheap)
     assert [len(s) for s in whole] == [6, 6, 6]
     times = [cheap.stack_seconds(stack) for stack in finer]
     assert makespan(times, 2) < 0.9 * makespan([cheap.stack_seconds(stack) for stack in whole], 2)
@@ -158,7 +159,7 @@ def test_time_is_that_of_the_stacks_and_of_workers_side_by_side() -> None:
     found = entries()
     rates = linear(1.0, 0.5, *(e.trial for e in found))
     alone, together = plan(found, 1, rates), plan(found, 2, rates)
-    stacks = arrange([e.trial for e in found], 1, rates)
+    stacks = divide_into_stacks([e.trial for e in found], 1, rates)
     assert alone.whole.seconds == pytest.approx(sum(map(rates.stack_seconds, stacks)))
     assert alone.wall_seconds == pytest.approx(START + alone.whole.seconds)
     assert together.wall_seconds is not None and together.wall_seconds - START < 0.6 * (alone.wall_seconds - START)
@@ -168,7 +169,7 @@ def test_time_is_that_of_the_stacks_and_of_workers_side_by_side() -> None:
 
 def test_where_members_may_stop_early_it_is_the_most_it_can_take() -> None:
     found = entries()
-    patient = [replace(e, trial=replace(e.trial, recipe=recipe(steps=100, patience=3))) for e in found[:3]]
+    patient = [replace(e, trial=replace(e.trial, recipe=recipe(steps=100, plateau=0.005))) for e in found[:3]]
     assert not plan(found, 2).at_most
     assert plan([*patient, *found[3:]], 2).at_most
     assert not plan([*patient, *found[3:]], 2, done={e.trial.id: 1.0 for e in patient}).at_most

@@ -15,9 +15,9 @@ import torch
 from torch import nn
 
 import unseen
-from unseen.running.runner import Interrupted
+from unseen.running.runner import Interrupted, Settings, run_entries
 from unseen.store.store import Store
-from unseen.studies.trial import model_config
+from unseen.studies.trial import Entry, Trial, model_config
 from unseen.training.trainer import Trainer
 
 TASK = {"length": 5, "train_size": 500, "evaluation_size": 300}
@@ -187,7 +187,7 @@ def test_fewer_seeds_after_an_interrupt_leave_the_others_where_they_were(
     undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt_in_step_17(monkeypatch)
-    with pytest.raises(KeyboardInterrupt, match="goes on from there"):
+    with pytest.raises(KeyboardInterrupt, match="same command again to resume"):
         train(tmp_path / "r", stack=3)
     monkeypatch.undo()
     with Store.read(tmp_path / "r") as store:
@@ -262,7 +262,7 @@ class Flat(Mine):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"model": Lacking}, "'tokens' is no input of this task"),
+        ({"model": Lacking}, "'tokens' is not an input of this task"),
         ({"model": Flat}, "prediction has shape"),
         ({"model": Fixed}, "no parameters to train"),
         ({"model": nn.Linear(2, 2)}, "nn.Module class"),
@@ -298,3 +298,44 @@ def test_a_model_that_lacks_a_field_is_refused_before_anything_is_written(tmp_pa
     with pytest.raises(unseen.UsageError, match="no input field 'sequence'"):
         unseen.train(Other(), "retrieval-transformer", out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
+
+
+def test_curves_and_plateaus_are_the_same_from_every_stack_and_chunk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs end at a plateau in different chunks and stacks, with a split on the curve: always the same rows."""
+    monkeypatch.setattr("unseen.training.convergence.left_start", lambda scores: True)
+    monkeypatch.setattr("unseen.training.convergence.LEAST_VALIDATIONS", 6)
+    # The bound is such that some seeds end early, at different steps.
+    given = {"evaluation": unseen.Evaluation(curve=("iid",)), "plateau": 0.2, "validate_every": 2}
+    train(tmp_path / "3", **given)
+    for size in (1, 2):
+        train(tmp_path / str(size), stack=size, **given)
+        assert rows(tmp_path / str(size)) == rows(tmp_path / "3")
+    used = unseen.recipe(**{**RECIPE, "plateau": given["plateau"], "validate_every": 2})
+    chosen = unseen.task("retrieval/T1", **TASK), model_config("retrieval-transformer"), used, given["evaluation"]
+    with Store.write(tmp_path / "chunks") as store:
+        entries = [Entry({}, Trial(*chosen, seed, seed)) for seed in range(3)]
+        run_entries(entries, store, Settings(chunk_seconds=1e-9, progress="none"), "")  # a step in each chunk
+    assert rows(tmp_path / "chunks") == rows(tmp_path / "3")
+    with Store.read(tmp_path / "3") as store:
+        trials, curves = store.trials(), store.curves()
+    early = trials[trials.status == "stopped"]
+    assert len(early) and (early.step < 40).all()
+    assert (early.note == [f"ended at a plateau, after {step} steps" for step in early.step]).all()
+    for trial, step in trials.set_index("trial").step.items():
+        on_curve = curves[(curves.trial == trial) & (curves.split == "iid") & (curves.metric == "accuracy")]
+        assert on_curve.step.tolist() == list(range(0, step + 1, 2))
+
+
+def test_a_curve_may_be_asked_for_later(undisturbed: Path, tmp_path: Path) -> None:
+    """It is no part of the work: a store that was filled without one goes on, and what has ended stays as it is."""
+    train(tmp_path / "r", seeds=2)
+    before = rows(tmp_path / "r")
+    train(tmp_path / "r", seeds=3, evaluation=unseen.Evaluation(curve=("iid",), curve_points=4))
+    assert rows(tmp_path / "r", {0, 1}) == before
+    with Store.read(tmp_path / "r") as store:
+        curves = store.curves()
+    assert set(curves.seed[curves.split == "iid"]) == {2}
+    added = {row for row in rows(tmp_path / "r", {2}) if "'iid'" not in row}
+    assert added == {row for row in rows(undisturbed, {2}) if "'iid'" not in row}

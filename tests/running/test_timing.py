@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from unseen.models import options
 from unseen.running import timing as timing_module
 from unseen.running.flops import step_cost
-from unseen.running.stacks import arrange
-from unseen.running.timing import Timing, WorkloadTimes, probe, workload
+from unseen.running.rates import WorkloadTimes
+from unseen.running.stacks import divide_into_stacks
+from unseen.running.timing import Timing, probe, workload
 from unseen.spec import Spec
 from unseen.studies.trial import Trial, model_config
 from unseen.tasks import task
@@ -205,7 +206,9 @@ def test_a_model_that_cannot_be_tried_stops_nothing(tmp_path: Path) -> None:
     broken = [replace(trial, model=model_config(Broken)) for trial in trials(seeds=3)]
     measured = Timing.measure(broken, cache=tmp_path / "timing.json")
     assert measured.measured(broken) == (0, 1) and measured.seconds(broken[0]) > 0
-    assert sorted(c.id for stack in arrange(broken, 2, measured) for c in stack) == sorted(c.id for c in broken)
+    assert sorted(c.id for stack in divide_into_stacks(broken, 2, measured) for c in stack) == sorted(
+        c.id for c in broken
+    )
 
 
 def test_a_workload_that_was_not_measured_takes_as_long_per_flop_as_the_nearest() -> None:
@@ -283,7 +286,7 @@ def test_a_real_probe(tmp_path: Path, cls: type[nn.Module] | None) -> None:
     assert min(measured.steps.values()) > 0 and min(measured.answers.values()) > 0
     assert measured.draw > 0 and measured.build > 0
     assert timing.seconds(some[0]) > 100 * min(measured.steps.values())
-    assert len(arrange(some, 2, timing)) == 2
+    assert len(divide_into_stacks(some, 2, timing)) == 2
 
 
 class Machine:

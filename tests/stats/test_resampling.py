@@ -12,8 +12,7 @@ from scipy import stats
 
 from unseen.errors import UsageError
 from unseen.randomness import stream
-from unseen.stats import Estimate, Interval, bootstrap, clustered, estimate, iqm, mean_intervals, resampling
-from unseen.stats.resampling import resampled_counts
+from unseen.stats import Estimate, Interval, bootstrap, clustered, estimate, iqm, resampling
 
 # Multiples of 1/64: sums are exact, so that ties are ties in SciPy's arithmetic too.
 SKEWED = np.array([61, 59, 57, 64, 63, 60, 62, 30, 58, 53, 48, 41]) / 64
@@ -220,22 +219,3 @@ def test_an_estimate_with_clusters_is_the_clustered_one():
     for mixed in ({"strata": tasks}, {"method": "bca"}):
         with pytest.raises(UsageError, match="can't be combined"):
             estimate(values, clusters=tasks, generator=draws(), **mixed, **options)
-
-
-@pytest.mark.parametrize("sizes", [(6,), (2, 2, 2)])
-def test_means_of_many_groups_have_the_intervals_of_each_alone(sizes):
-    """One set of resamples for a table of groups, against the estimate of each row with the same draws."""
-    table = np.sort(np.random.default_rng(3).normal(size=(4, 3, 2)), axis=2).reshape(4, 6)
-    table = table if len(sizes) > 1 else np.sort(table, axis=1)
-    labels = np.repeat(np.arange(3), 2).tolist() if len(sizes) > 1 else None
-    counts = resampled_counts(sizes, draws(), 500, clusters=len(sizes) > 1)
-    low, high = mean_intervals(table, sizes, counts, clusters=len(sizes) > 1)
-    for row, values in enumerate(table):
-        alone = estimate(values, clusters=labels, generator=draws(), covers="seeds", resamples=500).interval
-        assert (low[row], high[row]) == pytest.approx((alone.low, alone.high))
-
-
-def test_two_runs_or_two_clusters_have_no_interval():
-    for sizes, clusters in (((2,), False), ((5, 5), True)):
-        low, high = mean_intervals(np.ones((3, sum(sizes))), sizes, (), clusters=clusters)
-        assert np.isnan(low).all() and np.isnan(high).all() and len(low) == 3

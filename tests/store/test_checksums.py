@@ -66,8 +66,8 @@ def test_trial_without_rows_has_a_checksum(database: sqlite3.Connection) -> None
 def test_pieces_of_rows_do_not_matter(
     database: sqlite3.Connection, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checksums, "AT_ONCE", at_once)
-    monkeypatch.setattr(checksums, "TRIALS", at_once)
+    monkeypatch.setattr(checksums, "ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr(checksums, "TRIALS_AT_ONCE", at_once)
     write_checksums(database, ("records",), sorted({row[0] for row in ROWS}))
     assert stored(database) == by_pandas(pd.DataFrame(ROWS, columns=NAMES))
     parts = list(pieces(database, "SELECT * FROM records"))

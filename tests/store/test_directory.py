@@ -10,9 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_store import enter, finished, trial
 
 import unseen
+from support.finished_store import fill_store
+from support.program import inside
+from support.small import STUDY
+from support.small_trials import enter, finished, trial
 from unseen.errors import CheckFailed, UsageError
 from unseen.store.schema import Outcome
 from unseen.store.store import Store
@@ -94,6 +97,10 @@ REFUSED = {
     "store.sqlite is a link": (link("store.sqlite", False), "store.sqlite is a symbolic link"),
     "store.lock is a link": (link("store.lock", False), "store.lock is a symbolic link"),
     "store.owner is a link": (link("store.owner", False), "store.owner is a symbolic link"),
+    "the copy of an older store is a link": (
+        link("store.sqlite.schema4", False),
+        "store.sqlite.schema4 is a symbolic link",
+    ),
     "another program's database": (other_database(0), "store.sqlite is the database of another program"),
     "another program's with our number": (other_database(4), "store.sqlite is the database of another program"),
 }
@@ -175,13 +182,23 @@ def test_what_a_kill_left_in_a_store_is_cleaned(tmp_path: Path) -> None:
     with Store.write(out) as store:
         enter(store, one)
         store.commit("stack", [one.id], Outcome(1, b"first"))
-    left = [f"checkpoints/{HEX}.safetensors", f"checkpoints/{HEX}.partial", f"weights/{HEX}.best.partial"]
-    for name in left:
+        store._announce_checkpoints([HEX])  # and then it was killed
+    left = [
+        f"checkpoints/{HEX}.safetensors",
+        f"checkpoints/{HEX}.safetensors.7.partial",
+        f"weights/{one.id}.best.safetensors.7.partial",
+    ]
+    theirs = [f"checkpoints/{HEX[::-1]}.safetensors", f"weights/{HEX}.best.safetensors.7.partial"]
+    for name in [*left, *theirs]:
         (out / name).write_text("half")
     with Store.write(out) as store:
         assert list(store.checkpoints()) == [("stack", [one.id], b"first")]
         store.commit("stack", [one.id], Outcome(2, b"second"))
+        store.commit("stack", [one.id], Outcome(3, b"third"))
+        assert len(store.recall("checkpoint files")) == 2, "the list does not grow with the run"
     assert not any((out / name).exists() for name in left)
+    assert all((out / name).exists() for name in theirs), "the database never named them"
+    assert len(list((out / "checkpoints").iterdir())) == 2
 
 
 def test_a_kill_before_there_was_a_database_is_gone_on_from(tmp_path: Path) -> None:
@@ -245,3 +262,81 @@ def test_an_emptied_database_beside_checkpoints_is_damaged(tmp_path: Path) -> No
     with pytest.raises(CheckFailed, match=r"store\.sqlite is damaged: it is empty"):
         train(tmp_path / "out")
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "secret", "weights/../../secret", "weights/link"])
+def test_a_store_that_names_a_file_outside_of_itself_is_damaged(name: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"checkpoint")
+    one, out = trial(), tmp_path / "s"
+    with Store.write(out) as store:
+        enter(store, one)
+        store.commit("stack", [one.id], Outcome(1, b"checkpoint"))
+        (out / "weights" / "link").symlink_to(tmp_path / "secret")
+        store._db.execute("UPDATE checkpoints SET file = ?", (name,))
+        with pytest.raises(CheckFailed, match="which is not a file of a store"):
+            list(store.checkpoints())
+
+
+# -- files that commands write beside stores ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filled") / "store"
+    fill_store(STUDY.entries("smoke"), path)
+    return path
+
+
+NEVER_REPLACED = {
+    "results": "results store --out store/store.sqlite",
+    "results as CSV": "results store --format csv --out store/store.sqlite",
+    "results to the log": "results store --out store/store.sqlite-wal",
+    "results to the lock": "results store --out store/store.lock",
+    "results to a checkpoint": "results store --out store/checkpoints/mine",
+    "results to weights": "results store --format json --out store/weights/mine.json",
+    "results to a study": "results store --out study.yaml",
+    "claims": "claims store --out store/store.sqlite",
+    "compare": "compare store store --out store/store.sqlite",
+    "report": "report store --out store/store.owner",
+    "show": "show retrieval/T1 -n 1 --out store/store.sqlite",
+    "records: another file of that name": "records add store --out zip",
+    "records: a link of that name": "records add store --out link",
+    "track: another state file": "track store --to tensorboard --out logs",
+    "track: a link": "track store --to tensorboard --out linked",
+    "new claim": "new claim mine --out study.yaml",
+    "new model": "new model reader --out logs",
+    "export": "export retrieval/T1 --format jsonl -n 3 --out logs",
+    "merge": "merge store --into logs",
+}
+
+
+@pytest.mark.parametrize("case", NEVER_REPLACED)
+def test_a_command_replaces_no_store_and_nothing_of_somebody_else(case: str, store: Path, tmp_path: Path) -> None:
+    if case.startswith("track"):
+        pytest.importorskip("tensorboard")
+    shutil.copytree(store, tmp_path / "store")
+    (tmp_path / "study.yaml").write_text("study: mine")
+    for folder in ("zip", "link", "logs", "linked"):
+        (tmp_path / folder).mkdir()
+    records = "many-trials@1-full.zip"
+    (tmp_path / "zip" / records).write_text("dear")
+    (tmp_path / "link" / records).symlink_to("../study.yaml")
+    (tmp_path / "logs" / "unseen.json").write_text('{"mine": 1}')
+    (tmp_path / "linked" / "unseen.json").symlink_to("../study.yaml")
+    before = contents(tmp_path)
+    done = inside(*NEVER_REPLACED[case].split(), cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert {name: data for name, data in contents(tmp_path).items() if not name.endswith(("-wal", "-shm"))} == before
+
+
+def test_an_index_of_somebody_else_stays_and_records_lose_no_trials(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text('{"mine": 1}')
+    assert not inside("records", "add", str(store), "--out", str(tmp_path), cwd=tmp_path).returncode
+    assert (tmp_path / "index.json").read_text() == '{"mine": 1}'
+    (file,) = tmp_path.glob("*.zip")
+    whole = file.read_bytes()
+    assert not inside("records", "add", str(store), "--out", str(tmp_path), cwd=tmp_path).returncode, "the same again"
+    fill_store(STUDY.entries("smoke")[:1], tmp_path / "fewer")
+    done = inside("records", "add", "fewer", "--partial", "--out", str(tmp_path), cwd=tmp_path)
+    assert done.returncode == 2 and "would be lost" in done.stderr
+    assert file.read_bytes() == whole

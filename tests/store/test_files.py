@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_store import enter, finished, trial
 
+from support.small_trials import enter, finished, trial
 from unseen.files import replace_atomically, write_atomically
 from unseen.store.schema import Outcome
 from unseen.store.store import Store
@@ -86,8 +86,9 @@ def test_a_commit_names_weights_and_checkpoints_only_after_they_were_synced(tmp_
         events.clear()
         store.commit("stack", [one.id], Outcome(1, b"checkpoint", finished={one.id: finished()}))
     kinds = [event.split()[0] for event in events]
-    # Weights and checkpoint: the file, its name, its folder; then the one transaction that names both.
-    assert kinds == ["sync", "rename", "sync", "sync", "rename", "sync", "commit"]
+    # Weights and checkpoint: the file, its name, its folder; then the one transaction that names both. That a checkpoint
+    # will be written is announced before, so that one which a kill leaves behind is known to be ours.
+    assert kinds == ["sync", "rename", "sync", "commit", "sync", "rename", "sync", "commit"]
     assert [event for event in events if event.startswith("sync") and "partial" not in event] == [
         "sync weights",
         "sync checkpoints",

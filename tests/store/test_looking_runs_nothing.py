@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -10,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from unseen.store.checksums import write_checksums
+from unseen.store.store import Store
 
 CODE = """
 import unseen
@@ -20,6 +24,20 @@ class Bag(unseen.Adapter):
         return nn.Linear(width, width)
 """
 MARKING_CODE = "from pathlib import Path\nPath(__file__).with_name('marker').write_text('ran')\n"
+ENTRY_POINTS = """
+[unseen.tasks]
+theirs/T1 = mine:Task
+[unseen.models]
+theirs = mine:Bag
+[unseen.studies]
+theirs = mine:study
+[unseen.claims]
+retrieval/theirs = mine:claim
+[torch.backends]
+theirs = mine:backend
+"""
+LIBRARIES = ("numexpr", "bottleneck", "opt_einsum", "signal", "typer", "numpy", "pandas", "torch", "yaml")
+"""Modules that our libraries import if they are there, and some that are installed."""
 STUDY = """
 study: theirs
 seeds: 2
@@ -57,6 +75,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
         directory, "-m", "unseen", "run", "study.yaml", "--out", "plain", "--executor", "inline", "--weights", "all"
     )
     assert not run.returncode, run.stderr
+    claim = python(directory, "-m", "unseen", "new", "claim", "claims", "--study", "study.yaml")
+    assert not claim.returncode, claim.stderr
     for name in ("older", "file"):
         shutil.copytree(directory / "plain", directory / name)
     # Older releases did not record the number of parameters.
@@ -67,6 +87,11 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     shutil.rmtree(directory / "__pycache__", ignore_errors=True)
     (directory / "mine.py").write_text(MARKING_CODE)
+    # A package that lies beside a store is not installed, though Python finds it in the current directory.
+    package = directory / "mine-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(ENTRY_POINTS)
     return directory
 
 
@@ -81,19 +106,37 @@ def test_importing_the_module_leaves_the_mark(directory: Path) -> None:
 
 
 COMMANDS = {
-    "results": ["results STORE", "results STORE --failures", "results STORE --success", "results STORE --trials"],
-    "claims": ["claims STORE", "claims STORE --format markdown"],
-    "compare": ["compare STORE plain"],
+    "results": [
+        *["results STORE", "results STORE --failures", "results STORE --success", "results STORE --trials"],
+        *["results STORE --curves", "results STORE --provenance", "results STORE --grid model,variant"],
+        *["results STORE --format csv", "results STORE --format json", "results STORE --format latex"],
+        *["results STORE --curves --format csv", "results STORE --trials --format csv"],
+    ],
+    "claims": [
+        *["claims STORE", "claims STORE --claim retrieval/C1", "claims STORE --file claims.yaml"],
+        *["claims STORE --format markdown", "claims STORE --format json"],
+    ],
+    "compare": [
+        *["compare STORE plain", "compare plain STORE", "compare STORE plain --split iid --selection last"],
+        *[
+            "compare STORE plain --format csv",
+            "compare STORE plain --format json",
+            "compare STORE plain --format latex",
+        ],
+        *["compare STORE plain --rank", "compare STORE --rank --format markdown"],
+    ],
     "merge": ["merge STORE --into both"],
-    "report": ["report STORE", "report STORE --figures figures"],
+    "report": ["report STORE", "report STORE --out page.html", "report STORE --figures figures"],
     "track": ["track STORE --to tensorboard --out logs"],
+    "records": ["records add STORE --partial --out zips", "records list zips", "records check zips"],
 }
+ONE_EACH = {command: lines[0] for command, lines in COMMANDS.items()} | {"inspect": "inspect STORE"}
 CALLS = {
     "unseen.results": "unseen.results('STORE')",
     "unseen.report": "unseen.report('STORE')",
     "unseen.compare": "unseen.compare('STORE', 'plain')",
     "judge_store": (
-        "from pathlib import Path; from unseen.claims.judge import judge_store; judge_store(Path('STORE'))"
+        "from pathlib import Path; from unseen.claims.judge_studies import judge_store; judge_store(Path('STORE'))"
     ),
 }
 
@@ -105,13 +148,44 @@ def test_no_command_that_looks_imports_what_a_store_names(command: str, store: s
         pytest.importorskip("tensorboard")
     for line in COMMANDS[command]:
         done = python(directory, "-m", "unseen", *line.replace("STORE", store).split())
-        assert not done.returncode, done.stderr
+        refused = command == "records" and store == "file"  # a study without a version gives no records file
+        assert refused or not done.returncode, done.stderr
+        assert "Traceback" not in done.stderr
         assert not (directory / "marker").exists(), line
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        *((command, "-m unseen") for command in ONE_EACH),
+        ("results", "-P -m unseen"),
+    ],  # the last searches as `unseen` does
+)
+def test_no_command_that_looks_imports_what_lies_beside_a_store(command: str, program: str, directory: Path) -> None:
+    if command == "track":
+        pytest.importorskip("tensorboard")
+    for name in LIBRARIES:
+        (directory / f"{name}.py").write_text(MARKING_CODE)
+    done = python(directory, *program.split(), *ONE_EACH[command].replace("STORE", "plain").split())
+    assert done.returncode == (2 if command == "inspect" else 0), done.stderr  # inspect says how to trust the class
+    assert "--trust" in done.stderr or command != "inspect"
+    assert not (directory / "marker").exists()
+
+
+def test_the_program_finds_a_class_in_the_current_directory_after_what_is_installed(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CODE)
+    (tmp_path / "numpy.py").write_text(MARKING_CODE)
+    for program in ("-m unseen", "-P -m unseen"):
+        done = python(tmp_path, *program.split(), "models", "mine:Bag")
+        assert not done.returncode, done.stderr
+    assert not (tmp_path / "marker").exists()
 
 
 @pytest.mark.parametrize("store", ["plain", "older", "file"])
 @pytest.mark.parametrize("call", CALLS)
 def test_no_function_that_looks_imports_what_a_store_names(call: str, store: str, directory: Path) -> None:
+    # Python itself, and torch when it is imported, search the current directory of somebody's own session for packages.
+    (directory / "mine-1.0.dist-info" / "entry_points.txt").write_text(ENTRY_POINTS.partition("[torch.backends]")[0])
     done = python(directory, "-c", f"import unseen; {CALLS[call].replace('STORE', store)}")
     assert not done.returncode, done.stderr
     assert not (directory / "marker").exists()
@@ -137,3 +211,17 @@ def test_the_number_of_parameters_is_no_difference_between_two_stores(directory:
     done = python(directory, "-m", "unseen", "compare", "older", "plain")
     assert not done.returncode, done.stderr
     assert "parameters" not in done.stdout
+
+
+@pytest.mark.parametrize("command", ["results", "claims", "report"])
+def test_a_file_that_a_store_names_is_not_opened(command: str, directory: Path) -> None:
+    """A pipe that is opened would never end; a path is no part of a record, which holds what a file said."""
+    os.mkfifo(directory / "pipe")
+    with Store.write(directory / "plain") as store:
+        changed = "UPDATE trials SET identity = json_set(identity, '$.task.mapping', ?)"
+        store._db.execute(changed, (str(directory / "pipe"),))
+        write_checksums(store._db, ("trials",), range(1, 5))
+        store._db.commit()
+    arguments = [sys.executable, "-m", "unseen", command, "plain"]
+    done = subprocess.run(arguments, cwd=directory, capture_output=True, text=True, timeout=120)
+    assert not done.returncode, done.stderr

@@ -52,7 +52,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def test_disjoint_seeds_make_the_table_of_one_run(places: dict[str, Path], tmp_path: Path) -> None:
     found = merged(tmp_path / "r", places["high"], places["low"])
-    assert found == [Merged(taken=2, same=0, different=0)] * 2
+    assert found == [Merged(taken_over=2, same=0, different=0)] * 2
     assert tables(tmp_path / "r") == tables(places["all"])
     run(tmp_path / "r", [0, 1, 2, 3])  # and it is a store like any other
     assert tables(tmp_path / "r") == tables(places["all"])
@@ -60,9 +60,9 @@ def test_disjoint_seeds_make_the_table_of_one_run(places: dict[str, Path], tmp_p
 
 def test_overlapping_seeds_are_counted_once(places: dict[str, Path], tmp_path: Path) -> None:
     target = Path(shutil.copytree(places["low"], tmp_path / "r"))
-    assert merged(target, places["odd"]) == [Merged(taken=1, same=1, different=0)]
+    assert merged(target, places["odd"]) == [Merged(taken_over=1, same=1, different=0)]
     assert merged(target, places["odd"], places["low"]) == [Merged(0, 2, 0), Merged(0, 2, 0)]
-    assert merged(target, places["high"]) == [Merged(taken=1, same=1, different=0)]
+    assert merged(target, places["high"]) == [Merged(taken_over=1, same=1, different=0)]
     assert tables(target) == tables(places["all"])
     assert {p.name for p in places["low"].iterdir()} >= {"store.sqlite"}, "the sources stay where they are"
 
@@ -117,7 +117,7 @@ def test_other_numbers_are_told_and_the_targets_stay(places: dict[str, Path], tm
             store._db.execute("UPDATE records SET value = value + 1e-7 WHERE trial = ?", (number,))
             write_checksums(store._db, ("records",), [number])
     target = Path(shutil.copytree(places["low"], tmp_path / "r"))
-    assert merged(target, other) == [Merged(taken=0, same=1, different=1)]
+    assert merged(target, other) == [Merged(taken_over=0, same=1, different=1)]
     assert tables(target) == tables(places["low"])
 
 
@@ -165,7 +165,7 @@ def test_a_begun_stack_gives_way_to_trials_that_ended_elsewhere(
         run(tmp_path / "r", [0, 1], keep="all")
     monkeypatch.undo()
     # Seed 1 of the stack 0, 1 has ended elsewhere; what the source has only begun stays there.
-    assert merged(tmp_path / "r", places["odd"]) == [Merged(taken=2, same=0, different=0)]
+    assert merged(tmp_path / "r", places["odd"]) == [Merged(taken_over=2, same=0, different=0)]
     with Store.read(tmp_path / "r") as store:
         assert dict(zip(store.trials().seed, store.trials().status, strict=True)) == {
             0: "pending",
@@ -210,3 +210,22 @@ def test_the_command(places: dict[str, Path], tmp_path: Path, capsys: pytest.Cap
     assert tables(tmp_path / "r") == tables(places["all"])
     code, _, said = command(places["low"], tmp_path / "nowhere", "--into", tmp_path / "never")
     assert code == 2 and "nowhere holds no results" in said and not (tmp_path / "never").exists()
+
+
+def test_stores_that_do_not_fit_leave_nothing_behind(
+    places: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first fits and the second does not: nothing of the first may be taken over."""
+    changed = run(tmp_path / "changed", [0], study(seeds=range(4), learning_rate=0.01))
+    spoilt = Path(shutil.copytree(places["high"], tmp_path / "spoilt"))
+    with sqlite3.connect(spoilt / "store.sqlite") as database:
+        database.execute("UPDATE records SET value = 1.0 WHERE metric = 'accuracy'")
+    existing = Path(shutil.copytree(places["low"], tmp_path / "existing"))
+    before = tables(existing)
+    for wrong, message in ((changed, "hold different work at"), (spoilt, "is damaged")):
+        for into in (tmp_path / "never", existing):
+            with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+                patch.setattr(sys, "argv", ["unseen", "merge", str(places["odd"]), str(wrong), "--into", str(into)])
+                main()
+            assert ended.value.code in (1, 2) and message in capsys.readouterr().err
+    assert not (tmp_path / "never").exists() and tables(existing) == before

@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from support.small_trials import enter, finished, trial
 from unseen.config import canonical, digest
 from unseen.errors import CheckFailed, UsageError
-from unseen.models import options
-from unseen.store.schema import Finished, Outcome, Span
+from unseen.store.schema import Outcome, Span
 from unseen.store.store import Store
-from unseen.studies.trial import Entry, Trial, evaluation_id
-from unseen.tasks import task
-from unseen.training.evaluate import Measure
-from unseen.training.recipe import Evaluation, recipe
 from unseen.training.trainer import Point
-
-
-def trial(seed: int = 0, **given: object) -> Trial:
-    made = task("retrieval/T1", length=5)
-    return Trial(made, options("retrieval-transformer"), recipe(**given), Evaluation(), seed, seed)
-
-
-def finished() -> Finished:
-    measure = Measure("iid", "", "", "accuracy", 0.75, 0.004, 10_000)
-    return Finished(
-        "finished",
-        10,
-        5,
-        False,
-        "",
-        {evaluation_id(Evaluation()): {"last": [measure], "best": [measure]}},
-        {"last": b"weights"},
-        {},
-    )
-
-
-def enter(store: Store, *trials: Trial) -> None:
-    store.add([Entry({}, c) for c in trials])
 
 
 def span(begin: int, end: int) -> Span:
@@ -59,7 +36,7 @@ def test_ids_are_made_of_what_differs_from_the_defaults() -> None:
 def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
     one = trial()
     with Store.write(tmp_path / "s") as store:
-        store.claim(one.work)
+        store.set_work(one.work)
         enter(store, one)
         first, last = [Point(one.id, step, "train", "loss", 2.5 / step) for step in (5, 10)]
         store.commit("stack", [one.id], Outcome(1, b"checkpoint", [first], {one.id: span(0, 5)}))
@@ -80,10 +57,10 @@ def test_what_is_committed_is_read_back(tmp_path: Path) -> None:
 
 def test_a_directory_with_other_work_is_refused(tmp_path: Path) -> None:
     with Store.write(tmp_path / "s") as store:
-        store.claim(trial().work)
+        store.set_work(trial().work)
     said = "recipe steps is the default there and 5"
     with Store.write(tmp_path / "s") as store, pytest.raises(UsageError, match=said):
-        store.claim(trial(steps=5).work)
+        store.set_work(trial(steps=5).work)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("dear")
     with pytest.raises(UsageError, match="holds other work"):
@@ -159,7 +136,7 @@ def test_a_store_killed_while_being_made_is_made_again(tmp_path: Path) -> None:
 
 def test_a_damaged_page_is_one_line(tmp_path: Path) -> None:
     with Store.write(tmp_path / "s") as store:
-        store.claim(trial().work)
+        store.set_work(trial().work)
         enter(store, *(trial(s) for s in range(50)))
     file = tmp_path / "s" / "store.sqlite"
     data = bytearray(file.read_bytes())
@@ -185,8 +162,6 @@ def test_what_ended_is_not_written_again(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
     """In a process whose files may not grow beyond 200 kB: the commit fails, what was there stays."""
-    import subprocess
-    import sys
 
     with Store.write(tmp_path / "s") as store:
         enter(store, trial())
@@ -199,7 +174,44 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 with Store.write(sys.argv[1]) as store:
     store.commit("stack", list(store.status()), Outcome(1, b"x" * 1_000_000))
 """
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], capture_output=True, text=True)
+    # -B: under the limit CPython would leave truncated bytecode, which every later import would stumble on.
+    done = subprocess.run([sys.executable, "-B", "-c", script, str(tmp_path / "s")], capture_output=True, text=True)
     assert "CheckFailed" in done.stderr.splitlines()[-1] and "can't be written: File too large" in done.stderr
     with Store.read(tmp_path / "s") as store:
         assert list(store.status().values()) == ["pending"] and list(store.checkpoints()) == []
+
+
+KILLED = """
+import os, signal, sys
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+from store.test_store import Outcome, Point, Store, enter, finished, span, trial
+store = Store.write(Path(sys.argv[1]))
+store.set_work({"study": "small@1"})
+enter(store, trial())
+enter(store, trial(1))
+store.remember("key", "value")
+store.commit("one", [trial().id], Outcome(1, finished={trial().id: finished()}))
+store.commit("two", [trial(1).id], Outcome(1, b"checkpoint", [Point(trial(1).id, 5, "train", "loss", 0.5)]))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_store_lives_in_its_main_file(tmp_path: Path) -> None:
+    """A copy of the one file, without the write-ahead log beside it, has everything that was committed."""
+    tests = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "r"), str(tests)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (tmp_path / "r" / "store.sqlite-wal").exists()
+    (tmp_path / "copy").mkdir()
+    shutil.copyfile(tmp_path / "r" / "store.sqlite", tmp_path / "copy" / "store.sqlite")
+    with Store.read(tmp_path / "copy") as store:
+        assert store.status() == {trial().id: "finished", trial(1).id: "pending"}
+        assert store.recall("key") == "value"
+        assert len(store.records()) == 2
+        assert store.curves().value.tolist() == [0.5]
+    contents = []
+    for name in ("r", "copy"):
+        with sqlite3.connect(tmp_path / name / "store.sqlite") as database:
+            contents.append(list(database.iterdump()))
+    assert contents[0] == contents[1]

@@ -92,10 +92,12 @@ def test_a_commit_writes_as_many_pages_in_a_full_store_as_in_an_empty_one(tmp_pa
 
 
 def test_what_a_kill_left_half_written_goes_when_the_store_is_opened(tmp_path: Path) -> None:
-    with Store.write(tmp_path / "store"):
-        pass
+    (entry,) = Grid({}, {"task": {"name": "retrieval/T1"}, "model": {"name": "lstm"}}, range(1)).entries()
+    with Store.write(tmp_path / "store") as store:
+        store.add([entry])
     left, whole = (
-        tmp_path / "store" / "weights" / f"0123456789abcdef.best.{end}" for end in ("partial", "safetensors")
+        tmp_path / "store" / "weights" / f"{entry.trial.id}.best.{end}"
+        for end in ("safetensors.7.partial", "safetensors")
     )
     left.write_bytes(b"half")
     whole.write_bytes(b"all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -131,20 +132,23 @@ def test_a_class_that_only_this_process_has_works_inline(module: str, tmp_path: 
     assert set(records.variant) == {"plain", "once", "twice"}
 
 
-def test_a_model_that_does_not_fit_fails_at_once_and_the_others_end(module: str, tmp_path: Path) -> None:
-    out = run(
-        made({"wrong": {"name": f"{module}:Wrong"}, "mine": {"name": f"{module}:Bag", "width": 8}}),
-        tmp_path / "r",
-        executor="local",
-        workers=2,
+def test_a_model_that_does_not_fit_is_refused_and_on_a_worker_the_others_end(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class that does not fit is refused before anything is stored; a worker may have another one of that name."""
+    wrong_shape = (
+        "Wrong on retrieval/T1, split train: the model's prediction has shape (4, 2); expected one "
+        "tensor of logits, float32 (4, 1)"
     )
+    what = made({"wrong": {"name": f"{module}:Wrong"}, "mine": {"name": f"{module}:Bag", "width": 8}})
+    with pytest.raises(UsageError, match=re.escape(wrong_shape)):
+        run(what, tmp_path / "r", executor="local", workers=2)
+    assert not (tmp_path / "r").exists()
+    monkeypatch.setattr("unseen.api.check_own_models", lambda trials: None)
+    out = run(what, tmp_path / "r", executor="local", workers=2)
     with Store.read(out) as store:
         assert store.entries().status.tolist() == ["failed"] * 2 + ["finished"] * 2
-        assert all(
-            "Wrong on retrieval/T1, split train: the model's prediction has shape (4, 2); expected one "
-            "tensor of logits, float32 (4, 1)" in cause
-            for cause in store.failures().cause
-        )
+        assert all(wrong_shape in cause for cause in store.failures().cause)
 
 
 def test_our_own_models_are_tried_on_every_split_too(tmp_path: Path) -> None:
@@ -174,7 +178,7 @@ def test_an_analysis_without_its_trace_is_left_out_of_a_study_with_a_note(module
 def test_wrong_models_of_a_study_are_answered_with_their_place(module: str, tmp_path: Path) -> None:
     for model, said in (
         ({"name": f"{module}:Bga"}, "Did you mean 'Bag'"),
-        ({"name": 3}, "model name = 3 is no name"),
+        ({"name": 3}, "model name = 3 is not a name"),
         ({"name": f"{module}:Bag", "widht": 3}, "unknown option 'widht'"),
         ({"name": torch.Tensor}, "expected an nn.Module class"),
     ):

@@ -163,7 +163,7 @@ def test_levels_keep_their_type() -> None:
         ({"axes": {"a": {1: None}}}, "axis 'a', level '1': expected settings"),
         ({"axes": {"a": {1: {"modle": {}}}}}, "axis 'a', level '1': unknown part 'modle'. Did you mean 'model'?"),
         ({"axes": {"a": {1: {"model": 5}}}}, "axis 'a', level '1': model needs options by name, got 5"),
-        ({"axes": {"a": {1: {"model": {"name": 5}}}}}, "axis 'a', level '1': model name = 5 is no name"),
+        ({"axes": {"a": {1: {"model": {"name": 5}}}}}, "axis 'a', level '1': model name = 5 is not a name"),
         ({"together": [["length", "hight"]]}, "together: unknown axis 'hight'"),
         ({"together": [["length", "width"]]}, "'length' has 4, 'width' has 3"),
         ({"together": [["length"], ["length"]]}, "axis 'length' is named 2 times"),

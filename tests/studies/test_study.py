@@ -108,6 +108,24 @@ def test_the_full_study_with_the_published_recipe_deviates_in_its_notes_only() -
     assert noted.deviations("full") == ["own data"]
 
 
+def test_a_note_about_one_scale_is_no_deviation_of_another() -> None:
+    scales: dict[str, float | None] = {"mini": None, "full": None}
+    noted = Study("mine", 1, "", scales, lambda scale: [grid()], scale_notes={"mini": ("a random sample",)})
+    assert noted.deviations("mini") == ["a random sample"] and noted.deviations("full") == []
+    sampled = "a simple random sample of 100 of the 200 experiments"
+    told = {
+        scale: any(sampled in text for text in study("rules-main").deviations(scale)) for scale in ("smoke", "medium")
+    }
+    assert told == {"smoke": False, "medium": True}
+
+
+def test_an_option_that_the_full_study_does_not_set_is_told_as_such() -> None:
+    full = {"task": {"name": "ctl/A"}, "model": {"name": "lstm"}}
+    less = {"task": {"name": "ctl/A", "always_include": "both"}, "model": {"name": "lstm"}}
+    found = made(grid(full), mini=[grid(less)]).deviations("mini")
+    assert "task always include = both (full: not set)" in found
+
+
 def test_levels_seeds_and_options_are_compared_with_the_full_study() -> None:
     less = {**BASE, "task": {**BASE["task"], "length": 7}, "evaluation": {"splits": ("iid",)}}
     found = made(grid(width=WIDTHS, seeds=range(5)), mini=[grid(less, width={20: WIDTHS[20]}, seeds=range(3))])
@@ -174,9 +192,9 @@ def test_a_study_without_a_full_scale_is_compared_with_the_published_recipe_only
 
 
 def test_a_study_is_found_by_name_with_or_without_its_version() -> None:
-    assert study("quickstart") is study("quickstart@1")
-    with pytest.raises(UsageError, match="unknown version 'quickstart@2': this release of Unseen has quickstart@1"):
-        study("quickstart@2")
+    assert study("quickstart") is study("quickstart@2")
+    with pytest.raises(UsageError, match="unknown version 'quickstart@3': this release of Unseen has quickstart@2"):
+        study("quickstart@3")
     with pytest.raises(UsageError, match=r"unknown study 'quikstart'\. Did you mean 'quickstart'"):
         study("quikstart")
     with pytest.raises(UsageError, match="there is no such file"):

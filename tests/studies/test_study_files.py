@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,7 @@ def edited(old: str, new: str) -> str:
         ),
         (edited("  task.length: [5, 10]", "  tusk.length: [5, 10]"), 16, "path of an option.*Did you mean 'task'"),
         (edited("  task.length: [5, 10]", "  task.length: [5, 5]"), 16, "5 is given twice"),
-        (edited("  task.length: [5, 10]", "  task.length: [5, null]"), 16, "None is no word or number"),
+        (edited("  task.length: [5, 10]", "  task.length: [5, null]"), 16, "None is not a word or number"),
         (edited("  task.length: [5, 10]", "  task.length: 5"), 16, "axis 'task.length': expected a list"),
         (edited("  task.length: [5, 10]", "  task.length: []"), 16, "axis 'length' has no levels"),
         (edited("  task.length: [5, 10]", "  evaluation.n: [5, 10]"), 16, "axis 'n': the records have a column"),
@@ -250,6 +251,16 @@ def test_a_file_that_is_no_study_is_refused(tmp_path: Path, content: bytes, mess
 def test_python_that_gives_no_study_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         load(tmp_path, text, "my.py")
+
+
+def test_loading_a_python_study_writes_no_bytecode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (tmp_path / "module_beside_a_study.py").write_text("SEEDS = range(2)\n")
+    with pytest.raises(UsageError, match="got range"):
+        load(tmp_path, "from module_beside_a_study import SEEDS as study\n", "my.py")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["module_beside_a_study.py", "my.py"]
+    assert not sys.dont_write_bytecode, "the setting of the process is restored"
 
 
 def test_the_example_study_expands() -> None:

@@ -50,7 +50,23 @@ MODULAR: list[Case] = [
     *_placed("modular", width=16, heads=2, gating="truth", modules=3),
     ("modular", {"width": 16, "heads": 1, "gating": "operation", "modules": 2, "layers": 1}),
 ]
-CASES = RECURRENT + TRANSFORMERS + ROUTERS + PERCEIVERS + MODULAR
+EXPERTS: list[Case] = [
+    *_placed("moe-transformer", ("none", "sinusoidal", "relative"), width=16, heads=2, experts=3),
+    ("moe-transformer", {"width": 16, "heads": 1, "experts": 5, "top_k": 1, "feedforward": 2, "layers": 1}),
+]
+LINEAR: list[Case] = [
+    ("s4d", {"width": 10, "state": 3}),
+    ("s4d", {"width": 9, "layers": 1, "state": 1, "feedforward": 3}),
+    ("mamba", {"width": 10, "state": 3, "kernel": 3}),
+    ("mamba", {"width": 9, "layers": 1, "state": 2, "expand": 1, "kernel": 2}),
+    ("gla", {"width": 12, "heads": 2}),
+    ("gla", {"width": 9, "heads": 1, "layers": 1, "kernel": 1}),
+    ("deltanet", {"width": 12, "heads": 2}),
+    ("deltanet", {"width": 9, "heads": 1, "layers": 1, "kernel": 2, "negative_eigenvalues": True}),
+]
+CASES = RECURRENT + TRANSFORMERS + ROUTERS + PERCEIVERS + MODULAR + EXPERTS + LINEAR
+STEPWISE = tuple(dict.fromkeys(name for name, _ in RECURRENT + LINEAR))
+"""Backbones that read one token after the other."""
 
 TASKS: dict[str, Task] = {
     "rules/mlp": task("rules/mlp", rules=4),

@@ -122,9 +122,13 @@ def check_pip(words: list[str]) -> None:
 
 
 def check_python(words: list[str]) -> None:
-    """The script, or with `-m` the package, is in the repository."""
-    script = ROOT / words[1] / "__main__.py" if words[0] == "-m" else ROOT / words[0]
-    assert script.is_file(), script
+    """The script, or with `-m` the package or module, is in the repository."""
+    if words[0] == "-m":
+        module = ROOT.joinpath(*words[1].split("."))
+        scripts = [module / "__main__.py", module.with_suffix(".py")]
+    else:
+        scripts = [ROOT / words[0]]
+    assert any(script.is_file() for script in scripts), words
 
 
 def check_installed(program: str) -> Callable[[list[str]], None]:
@@ -143,6 +147,7 @@ PROGRAMS: dict[str, Callable[[list[str]], None]] = {
     "python": check_python,
     **{name: check_installed(name) for name in ("ray", "pytest", "tensorboard", "git")},
     "cd": lambda words: None,
+    "srun": lambda words: None,  # of Slurm, which is not installed everywhere
 }
 
 

@@ -20,6 +20,17 @@ def published(length: int = 10) -> pd.DataFrame:
     return frame(table2(length), attention(length), positions(LATER_IS_HARDER, length=length), readings(length))
 
 
+def shifted(records: pd.DataFrame, metric: str, by: float) -> pd.DataFrame:
+    """Records in which all values of a metric are other ones: a table is contradicted if many of its numbers differ."""
+    return records.assign(value=records.value.where(records.metric != metric, records.value + by))
+
+
+def good_lstms(records: pd.DataFrame) -> pd.DataFrame:
+    """Records in which the basic LSTM is better than the Transformers, on every task."""
+    chosen = (records.variant == "LSTM") & (records.metric == "accuracy")
+    return records.assign(value=records.value.where(~chosen, 0.95 + 0.001 * records.seed))
+
+
 def changed(records: pd.DataFrame, task: str, variant: str, value: float, metric: str = "accuracy") -> pd.DataFrame:
     """Records in which one trial of the table has other values."""
     chosen = (records.task == f"retrieval/{task}") & (records.variant == variant) & (records.metric == metric)
@@ -28,7 +39,7 @@ def changed(records: pd.DataFrame, task: str, variant: str, value: float, metric
 
 
 WRONG: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-    "retrieval/C1": lambda r: changed(r, "T1", "T−Pos−Att", 0.7),
+    "retrieval/C1": lambda r: changed(r, "T1", "T+Pos+Att", 0.7),  # the components harm; levels are details
     "retrieval/C2": lambda r: changed(r, "T4", "T+Pos+Att", 0.95),
     "retrieval/C3": lambda r: changed(r, "T3", "T−Pos+Att", 0.86),
     "retrieval/C4": lambda r: changed(r, "T5", "T+Pos+Att", 0.95),
@@ -37,9 +48,9 @@ WRONG: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "retrieval/C7": lambda r: changed(r, "T6", "T+Pos+Att", 0.99),
     "retrieval/C8": lambda r: changed(r, "T6", "T−Pos+Att", -0.5, "R7/positive"),
     "retrieval/C9": lambda r: r.assign(value=r.value.where(r.metric != "R2/accuracy", 1.9 - r.value)),
-    "retrieval/C10": lambda r: changed(r, "T1", "LSTM+Att", 0.5, "R9/target"),
-    "retrieval/table2": lambda r: changed(r, "T7", "T+Pos−Att", 0.72),
-    "retrieval/attention": lambda r: changed(r, "T7", "T−Pos+Att", 0.2, "R7/positive"),
+    "retrieval/C10": good_lstms,
+    "retrieval/table2": lambda r: shifted(r, "accuracy", -0.12),
+    "retrieval/attention": lambda r: shifted(r, "R7/positive", 0.2),
     "retrieval/reading": lambda r: changed(r, "T1", "T−Pos−Att", 0.999, "R1/wrong").assign(
         value=lambda f: f.value.where(f.metric != "R1/wrong", 0.95)
     ),

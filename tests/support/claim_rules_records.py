@@ -67,16 +67,17 @@ def grid(
 
 
 def records(
-    runs: Iterable[Run], measure: Measure, learning: Callable[[Run], int | None] = lambda run: 0, decoys: bool = True
+    runs: Iterable[Run], measure: Measure, diverged: Callable[[Run], int] = lambda run: 0, decoys: bool = True
 ) -> pd.DataFrame:
-    """Records; with decoys, which claims must not read: another split, another metric."""
+    """Records; runs that diverged cannot be used. With decoys, which claims must not read: another split, another metric."""
     rows = []
     for run in runs:
         what = measure(run)
         error = what["error"]
         ood, best = what.get("ood", error), what.get("best", error)
         at = place(run) | {
-            "not_converged": learning(run),
+            "not_converged": 0,
+            **({"status": "diverged"} if diverged(run) else {}),
             "factor": "",
             "level": "",
             "standard_error": float("nan"),

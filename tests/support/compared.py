@@ -78,7 +78,7 @@ def build(
                 facts,
             )
     with Store.write(path) as store:
-        store.claim({"study": study})
+        store.set_work({"study": study})
         store.add(entries, scale)
         spans = {trial: Span(0, step, 1.0, 1.0, "here:1") for trial in finished}
         if finished:

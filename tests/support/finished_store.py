@@ -29,6 +29,6 @@ def fill_store(entries: Sequence[Entry], directory: Path) -> None:
         finished[entry.trial.id] = Finished("finished", STEPS, STEPS, False, "", selections, {}, {"seconds": 1.0})
     spans = {trial: Span(0, STEPS, 1.0, 1.0, "host:1") for trial in finished}
     with Store.write(directory) as store:
-        store.claim({"study": STUDY})
+        store.set_work({"study": STUDY})
         store.add(entries, "full")
         store.commit("stack", list(finished), Outcome(0, spans=spans, finished=finished))

@@ -20,6 +20,7 @@ MODELS = {
     "transformer -Att": ("retrieval-transformer", {"self_attention": False}),
     "transformer -Pos-Att": ("retrieval-transformer", {"positions": "none", "self_attention": False}),
     "transformer literal": ("retrieval-transformer", {"encoder": "literal"}),
+    "transformer 2 read-outs": ("retrieval-transformer", {"readouts": 2}),
     "transformer 2 layers": ("retrieval-transformer", {"layers": 2, "heads": 2}),
     "lstm basic": ("retrieval-lstm", {"form": "basic"}),
     "lstm attention": ("retrieval-lstm", {"form": "attention"}),

@@ -61,12 +61,13 @@ def build(
     scale: str = "mini",
     weights: Callable[[Trial], Mapping[str, bytes]] = lambda trial: {},
     steps: int = 1000,
+    started: str | None = None,
 ) -> Path:
     """A store of every combination of levels (but those `without`) and seed; returns its path.
 
     `metrics` are the numbers of a run's best weights, `last` of its last ones (default: the same); `curve` its points,
     (step, split, metric) → value. Runs `pending` have at most a curve, `failed` ones a
-    traceback, `diverged` ones no numbers. Without a `study` it is what `train` leaves: one place, scale ''.
+    traceback, `diverged` ones no numbers; `started` is when they began, if that was noted. Without a `study` it is what `train` leaves: one place, scale ''.
     """
     grid = axes or {}
     places = [dict(zip(grid, chosen, strict=True)) for chosen in product(*grid.values())]
@@ -78,7 +79,7 @@ def build(
         parts = (task(levels), model(levels), used, Evaluation())
         entries += [Entry(levels, Trial(*parts, seed, seed)) for seed in (seeds(levels) if callable(seeds) else seeds)]
     with Store.write(path) as store:
-        store.claim({"study": study} if study is not None else {**entries[0].trial.work, "data_seed": "own"})
+        store.set_work({"study": study} if study is not None else {**entries[0].trial.work, "data_seed": "own"})
         store.add(entries, scale if study is not None else "")
         ended = {e.trial.id: e for e in entries if status(e.levels, e.trial.seed) not in ("pending", "failed")}
         finished, points = {}, []
@@ -95,7 +96,7 @@ def build(
                 "",
                 {} if diverged else {evaluation_id(entry.trial.evaluation): {"best": best, "last": last_measures}},
                 weights(entry.trial),
-                {"seconds": 1.0, "cpu_seconds": 1.0, "device": "cpu"},
+                {"seconds": 1.0, "cpu_seconds": 1.0, "device": "cpu"} | ({"started": started} if started else {}),
             )
             points += [Point(trial, *where, value) for where, value in curve(levels, seed).items()]
         begun = [e for e in entries if status(e.levels, e.trial.seed) == "pending" and curve(e.levels, e.trial.seed)]

@@ -47,7 +47,7 @@ def test_clean_task_passes_every_check_on_every_split() -> None:
     }
     for split in EVERYWHERE:
         names = [check.name for check in report if check.split == split]
-        assert set(names) == (alone if split == "train" else alone | {"unseen", "overlap"})
+        assert set(names) == (alone if split == "train" else alone | {"unseen", "overlap", "equivalence", "coverage"})
         assert len(names) == len(set(names))
     assert row(report, "unseen", "ood/query").status == "ok"
     assert row(report, "unseen", "ood/longer").status == "shown"
@@ -93,7 +93,7 @@ def test_state_between_calls_is_found_in_this_and_in_another_process() -> None:
         ("missing", "input 'query' is missing"),
         ("extra", "input 'hint' is not in the spec"),
         ("target", "the target has shape (200,), expected (200, 1)"),
-        ("factor", "factor 'query' is no array"),
+        ("factor", "factor 'query' is not an array"),
     ],
 )
 def test_wrong_form_fails_the_spec_check_and_stops_there(fault: str, words: str) -> None:
@@ -152,7 +152,7 @@ def test_ceiling_of_an_unknown_baseline_fails() -> None:
 
     report = verify(Mistyped(), 200)
     assert failures(report) == {"baselines": EVERYWHERE}
-    assert "no baseline. Did you mean 'single-feature'?" in row(report, "baselines").detail
+    assert "not a baseline. Did you mean 'single-feature'?" in row(report, "baselines").detail
 
 
 def test_real_targets_may_differ_by_rounding_and_no_more() -> None:

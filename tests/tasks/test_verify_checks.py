@@ -55,5 +55,5 @@ def test_wrong_targets_and_factors_are_named() -> None:
         "factor 'rule' has shape (3,), expected 8 along the first axis"
     ]
     assert find_spec_violations(SPEC, replace(examples, factors={"rule": ["a"] * 8})) == [
-        "factor 'rule' is no array of numbers, booleans or text"
+        "factor 'rule' is not an array of numbers, booleans or text"
     ]

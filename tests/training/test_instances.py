@@ -11,7 +11,7 @@ from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build
 from unseen.running.chunk import Chunk, Worker
-from unseen.running.stacks import arrange, shape
+from unseen.running.stacks import divide_into_stacks, stack_key
 from unseen.studies.trial import Trial
 from unseen.tasks import task
 from unseen.tasks.base import Task
@@ -78,8 +78,8 @@ def measured(trials: list[Trial]) -> dict[str, list[Measure]]:
 
 def test_trials_of_different_instances_are_one_stack_with_the_measures_of_each_alone() -> None:
     trials = [trial(n) for n in (0, 1)]
-    assert shape(trials[0]) == shape(trials[1]) != shape(trial(0, prior="zipf(1)"))
-    assert [len(stack) for stack in arrange(trials, workers=1)] == [2]
+    assert stack_key(trials[0]) == stack_key(trials[1]) != stack_key(trial(0, prior="zipf(1)"))
+    assert [len(stack) for stack in divide_into_stacks(trials, workers=1)] == [2]
     together = measured(trials)
     for one in trials:
         assert measured([one])[one.id] == together[one.id]
@@ -93,5 +93,7 @@ def test_trials_of_different_instances_are_one_stack_with_the_measures_of_each_a
 def test_members_may_differ_in_the_instance_only() -> None:
     one = job([0])
     other = Member("1", 1, 1, RECIPE, instance(1, prior="zipf(1)"))
-    with pytest.raises(UsageError, match="may differ only in clip, learning_rate, patience, task_seed, weight_decay"):
+    with pytest.raises(
+        UsageError, match="may differ only in clip, learning_rate, least_steps, plateau, task_seed, weight_decay"
+    ):
         replace(one, members=(*one.members, other))

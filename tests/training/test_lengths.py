@@ -12,8 +12,9 @@ import torch
 from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build
+from unseen.randomness import stream
 from unseen.tasks import task
-from unseen.training.batches import StackBatches, TrainingData, typical_spec
+from unseen.training.batches import BalancedLengths, StackBatches, TrainingData, typical_spec
 from unseen.training.recipe import recipe
 from unseen.training.trainer import Job, Member, Trainer
 
@@ -114,6 +115,105 @@ def test_what_a_step_costs_is_counted_at_the_mean_length() -> None:
     longer = TASK.model_copy(update={"max_length": 6, "train_size": 500})
     schedule = longer.schedule()
     assert schedule is not None
-    assert typical_spec(longer, by_length=True).streams[0].length == int(np.ceil(schedule.mean())) == 8
-    assert typical_spec(longer, by_length=False) == longer.spec
+    assert typical_spec(longer, "lengths").streams[0].length == int(np.ceil(schedule.mean())) == 8
+    assert typical_spec(longer, "shuffled") == longer.spec
+    assert typical_spec(longer, "balanced").streams[0].length == schedule.max()
     assert longer.spec.streams[0].length == 9
+
+
+# -- every length equally often ---------------------------------------------------------------------------------------
+
+
+def plainly_balanced(lengths: list[int], batch: int, steps: int) -> list[list[int]]:
+    """The same batches, step by step with queues: a queue per length, refilled by a new shuffle when it is empty, and the
+    places that remain in a batch go round and round."""
+    identity = {key: value for key, value in TASK.drawn_by().items() if key not in TASK.instance_options}
+    levels = sorted(set(lengths))
+    queues: dict[int, list[int]] = {length: [] for length in levels}
+    rounds = dict.fromkeys(levels, 0)
+    turn = 0
+    batches = []
+    for _ in range(steps):
+        wanted = dict.fromkeys(levels, batch // len(levels))
+        for _ in range(batch % len(levels)):
+            wanted[levels[turn % len(levels)]] += 1
+            turn += 1
+        shown = []
+        for length in levels:
+            for _ in range(wanted[length]):
+                if not queues[length]:
+                    members = [i for i, other in enumerate(lengths) if other == length]
+                    order = (
+                        stream("balanced batches", identity, length, rounds[length]).block().permutation(len(members))
+                    )
+                    queues[length] = [members[i] for i in order]
+                    rounds[length] += 1
+                shown.append(queues[length].pop(0))
+        batches.append(shown)
+    return batches
+
+
+@pytest.mark.parametrize("batch", [2, 7, 48, 300])
+def test_balanced_batches_are_those_of_a_plain_implementation(batch: int) -> None:
+    schedule = TASK.schedule()
+    assert schedule is not None
+    expected = plainly_balanced(schedule.tolist(), batch, 40)
+    balanced = BalancedLengths(TASK, batch)
+    for step in (*range(40), 3, 39, 0):  # going back gives the same batches
+        index, longest = balanced.batch(step)
+        assert index.tolist() == expected[step]
+        assert longest == max(schedule[i] for i in expected[step])
+
+
+def test_every_length_is_equally_often_in_a_batch() -> None:
+    schedule = TASK.schedule()
+    assert schedule is not None
+    levels, counts = np.unique(schedule, return_counts=True)
+    assert len(levels) == 4 and counts.max() > 2 * counts.min()  # as drawn they are not
+    feed = TrainingData(TASK, 0, 50, "balanced")
+    total = np.zeros(len(levels), int)
+    for step in range(20):
+        shown = feed.batch(step).inputs["mask"].sum(1)
+        in_batch = np.array([(shown == length).sum() for length in levels])
+        assert set(in_batch) == {12, 13}
+        total += in_batch
+    assert set(total) == {250}
+
+
+def test_balanced_answers_go_with_their_examples_and_shapes_agree() -> None:
+    batch = TrainingData(TASK, 3, 48, "balanced").batch(5)
+    whole = TASK.sample("train", 1_000, data_seed=3)
+    answers = dict(zip(rows(whole), whole.targets, strict=True))
+    assert [answers[row] for row in rows(batch)] == batch.targets.tolist()
+    feeds = StackBatches(3, "balanced")  # fewer than there are lengths
+    for step in (0, 1, 7, 20):
+        stacked = feeds.batch(step, [(TASK, 0), (TASK, 5)])
+        assert np.array_equal(stacked.inputs["mask"][0], stacked.inputs["mask"][1])
+
+
+def test_a_balanced_stack_equals_its_members_alone_and_goes_on_from_a_checkpoint() -> None:
+    together = Trainer(job([0, 3], batches="balanced"))
+    together.advance()
+    alone = Trainer(job([3], batches="balanced"))
+    alone.advance(steps=11)
+    alone = Trainer(job([3], batches="balanced"), alone.save())
+    alone.advance()
+    for name, value in together.last["run3"].items():
+        assert torch.equal(value, alone.last["run3"][name])
+
+
+def test_tasks_without_lengths_cannot_be_balanced() -> None:
+    with pytest.raises(UsageError, match=r"batches = balanced: the training examples of retrieval/T1 are all of one"):
+        TrainingData(task("retrieval/T1", length=5), 0, 10, "balanced")
+
+
+def test_the_dry_run_takes_balanced_batches() -> None:
+    from unseen.training.preflight import check_model
+    from unseen.training.recipe import Evaluation
+
+    chosen = recipe("ctl-bilstm-paper", batch=48, steps=45, batches="balanced")
+    check_model(lambda: build(MODEL, TASK.spec, 0), TASK, chosen, [Evaluation(splits=("iid",))], 0, "cpu")
+    with pytest.raises(UsageError, match="batches = balanced"):
+        one_length = task("retrieval/T6", length=5)
+        model = options("retrieval-transformer")
+        check_model(lambda: build(model, one_length.spec, 0), one_length, chosen, [Evaluation()], 0, "cpu")

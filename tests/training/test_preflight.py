@@ -228,7 +228,7 @@ WRONG: dict[type[nn.Module], str] = {
     Named: "forward returned a dict of logits; expected one tensor",
     Nothing: "forward returned nothing; expected one tensor",
     NotANumber: "the model answers NaN on 4 of 4 examples",
-    Lacking: r": KeyError: 'tokens' is no input of this task\. The inputs are a dict: sequence float32 \(4, 5, 36\)",
+    Lacking: r": KeyError: 'tokens' is not an input of this task\. The inputs are a dict: sequence float32 \(4, 5, 36\)",
     OwnKey: "KeyError: 'sequence'. The inputs",
     Unpacking: "'dict' object has no attribute 'sum'. The inputs are a dict: sequence",
     Crashing: r"RuntimeError: mat1 and mat2 shapes.*The inputs are a dict: sequence float32 \(4, 5, 36\), query ",
@@ -439,8 +439,13 @@ def test_an_analysis_without_its_trace_is_refused_by_name(tmp_path: Path) -> Non
         unseen.train(RNN, Taking, evaluation=unseen.Evaluation(analyses=("specialization",)), **small)
     runs = unseen.train(T1, Keeping, evaluation=asked, **small)
     assert any(runs.table.metric.str.startswith("R1/")) and runs.activations(n=5, keep=["decoder.attention"])
-    runs = unseen.train(T1, Sum, evaluation=unseen.Evaluation(examples=50, analyses=("R2", "R7")), **small)
-    assert "R7 left out: it is about retrieval/T5" in runs.trials.note.item()  # of another task: left out, and noted
+    other_task = unseen.Evaluation(examples=50, analyses=("R2", "R7"))
+    with pytest.raises(UsageError, match=r"the analysis R7 can't be made of retrieval/T1: it is about retrieval/T5, "):
+        unseen.train(T1, Sum, evaluation=other_task, out=tmp_path / "r", **small)
+    with pytest.raises(UsageError, match=r"the analysis R7 can't be made of retrieval/T1"):
+        unseen.evaluate(Sum(T1.spec), T1, examples=50, analyses=["R7"])
+    assert not (tmp_path / "r").exists()
+    runs = unseen.train(T1, Sum, evaluation=unseen.Evaluation(examples=50, analyses=("R2",)), **small)
     with pytest.raises(UsageError, match=r"the model captures no 'encoder\.state'"):
         runs.activations(n=5, keep=["encoder.state"])
 

@@ -10,7 +10,7 @@ from unseen.models import options
 from unseen.models.build import build
 from unseen.tasks import task
 from unseen.training.evaluate import evaluate, predict
-from unseen.training.recipe import Evaluation, published, recipe
+from unseen.training.recipe import Evaluation, published_recipe, recipe
 from unseen.training.stack import Stack
 
 SMALL = {"grid": (5, 5), "features": (("shape", tuple("abcdef")), ("color", ("red", "green", "blue", "yellow")))}
@@ -58,8 +58,14 @@ def test_the_recipes_of_the_paper_see_as_many_samples() -> None:
         "productive": 59_980_000,
     }
     for name, samples in seen.items():
-        used, deep = published(f"gcog/{name}", "gcog-perceiver"), published(f"gcog/{name}", "gcog-bert")
+        used, deep = published_recipe(f"gcog/{name}", "gcog-perceiver"), published_recipe(f"gcog/{name}", "gcog-bert")
         assert used == recipe(f"gcog-{name}-paper") and deep == recipe("gcog-bert-paper")
         for one, most in ((used, samples), (deep, 11_980_000)):
             assert one is not None and 0 <= one.steps * one.batch - most < 256 == one.batch
             assert (one.optimiser, one.learning_rate, one.weight_decay, one.clip) == ("adamw", 1e-4, 0.01, 1.0)
+
+
+def test_the_published_samples_are_seen_in_a_quarter_of_the_updates() -> None:
+    """The released demonstrations load batches of 64; ours have 256 at the same learning rate."""
+    ours = recipe("gcog-distractor-paper")
+    assert ours.batch == 4 * 64 and ours.steps == -(-53_980_000 // 64 // 4) and ours.learning_rate == 1e-4

@@ -57,6 +57,20 @@ def test_adaptation_is_sampled_where_weights_depend_on_other_tokens(process: str
     assert 0 < scores[1]["adaptation"] < 1
 
 
+@pytest.mark.parametrize("gating", ["operation", "joint"])
+def test_a_router_has_the_metrics_of_weights_and_of_p(gating: str) -> None:
+    made = task("rules/mha", rules=3)
+    plain = stack(made, "rules-mha", gating)
+    hard = [build(options("rules-mha", gating=gating, width=4, router="topk"), made.spec, seed) for seed in range(2)]
+    for routed, soft in zip(found(made, Stack(hard)), found(made, plain), strict=True):
+        assert routed["probability_alignment"] == pytest.approx(soft["alignment"], abs=1e-5)
+        assert (
+            routed["token_entropy"] == 0 < routed["probability_token_entropy"]
+        )  # the weights that are read are one-hot
+        assert ("probability_adaptation" in routed) == (gating == "operation")  # elsewhere it would have to be sampled
+        assert "probability_alignment" not in soft
+
+
 def test_what_has_no_modules_or_no_rules_says_so() -> None:
     made = task("rules/mlp", rules=3)
     alone = stack(made, "rules-mlp", "none")

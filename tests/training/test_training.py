@@ -1,4 +1,4 @@
-"""Training: resuming, stopping early, diverging, selecting."""
+"""Training: resuming, diverging, selecting."""
 
 from __future__ import annotations
 
@@ -66,25 +66,12 @@ def test_best_is_the_first_best_validation() -> None:
 
 
 def test_best_may_be_the_latest_of_equals() -> None:
-    trainer = Trainer(job([0, 1], learning_rate=1e-9, ties="latest", patience=2, steps=200))
+    trainer = Trainer(job([0, 1], learning_rate=1e-9, ties="latest"))
     points = trainer.advance()
     for key, progress in trainer.progress.items():
         scores = {p.step: p.value for p in points if p.key == key and p.metric == "accuracy"}
-        assert len(set(scores.values())) == 1 and len(scores) == 3  # patience is about better ones
+        assert len(set(scores.values())) == 1 and len(scores) == 3
         assert progress.best_step == max(scores)
-
-
-def test_patience_ends_a_member_and_leaves_the_others() -> None:
-    impatient = job([0], patience=1, steps=200).members[0]
-    patient = job([1], steps=200).members[0]
-    both = Trainer(replace(job([0]), members=(impatient, patient)))
-    both.advance()
-    ended = both.progress["run0"]
-    assert ended.ending == "stopped" and ended.step < 200 and ended.step == ended.best_step + 20
-    assert both.progress["run1"].ending == "finished"
-    alone = Trainer(replace(job([0]), members=(patient,)))
-    alone.advance()
-    assert weights(alone, "run1") == weights(both, "run1")
 
 
 def test_a_diverging_member_ends_with_its_step() -> None:
@@ -145,6 +132,30 @@ def test_a_foreign_module_trains_through_the_same_loop(kind: type[nn.Module], to
     assert torch.equal(before, torch.random.get_rng_state())
     if not together:
         assert weights(runs[0], "run1") == weights(runs[1], "run1")
+
+
+def test_passes_drop_an_incomplete_last_batch() -> None:
+    size = SMALL.size("train") or 0
+    feed = TrainingData(SMALL, 0, batch=size // 2 - 1, batches="passes")
+    whole = SMALL.sample("train", size)
+    keys = {row.tobytes(): i for i, row in enumerate(next(iter(whole.inputs.values())).reshape(size, -1))}
+    name = next(iter(whole.inputs))
+    numbers = []
+    for step in range(4):
+        batch = feed.batch(step)
+        assert len(batch.targets) == size // 2 - 1
+        numbers.append({keys[row.tobytes()] for row in batch.inputs[name].reshape(len(batch.targets), -1)})
+    # Two batches to a pass, without a common example; each pass leaves out two others.
+    assert not numbers[0] & numbers[1] and not numbers[2] & numbers[3]
+    assert numbers[0] | numbers[1] != numbers[2] | numbers[3]
+
+
+def test_a_set_smaller_than_the_batch_is_the_batch() -> None:
+    size = SMALL.size("train") or 0
+    feed = TrainingData(SMALL, 0, batch=3 * size, batches="passes")
+    first, second = feed.batch(0), feed.batch(1)
+    assert len(first.targets) == len(second.targets) == size
+    assert not all(np.array_equal(first.inputs[n], second.inputs[n]) for n in first.inputs)  # in another order
 
 
 def test_a_feed_permutes_a_finite_set_every_epoch() -> None:

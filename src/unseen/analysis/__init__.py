@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unseen.analysis.accuracy import Score, accuracy, accuracy_by, decide, kind_accuracy, success_table
+from unseen.packages import import_on_use
 
 if TYPE_CHECKING:
     from unseen.analysis.activations import Activations, Factors, RunActivations, pooled_values
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         strategy_switch,
         target_attention,
     )
+    from unseen.analysis.interchange import InterchangeScore, Pairs, make_pairs, score_pairs
+    from unseen.analysis.probes import ProbeScore, probe
     from unseen.analysis.representation import (
         Gain,
         Gap,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         rsa,
         silhouette,
     )
+    from unseen.analysis.router_health import RouterHealth, measure_router_health, router_health_table
     from unseen.analysis.routing import activation_matrix, collapsed_activation, ideal_partition, uniform_activation
     from unseen.analysis.specialization_metrics import (
         alignment,
@@ -57,7 +60,10 @@ _MODULES = (
     "activations",
     "adaptation_metric",
     "attention",
+    "interchange",
+    "probes",
     "representation",
+    "router_health",
     "routing",
     "specialization_metrics",
     "votes",
@@ -69,7 +75,11 @@ __all__ = [
     "Factors",
     "Gain",
     "Gap",
+    "InterchangeScore",
+    "Pairs",
+    "ProbeScore",
     "PublishedNumber",
+    "RouterHealth",
     "RunActivations",
     "Sampler",
     "Score",
@@ -99,11 +109,16 @@ __all__ = [
     "later_minus_earlier",
     "length_curves",
     "linear_cka",
+    "make_pairs",
+    "measure_router_health",
     "mutual_information",
     "pooled_values",
     "position_effect",
+    "probe",
     "procrustes",
+    "router_health_table",
     "rsa",
+    "score_pairs",
     "silhouette",
     "specialization",
     "strategy_switch",
@@ -115,11 +130,4 @@ __all__ = [
     "vote_table",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for module in _MODULES:
-            loaded = import_module(f"{__name__}.{module}")
-            if hasattr(loaded, name):
-                return getattr(loaded, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = import_on_use(__name__, _MODULES, __all__)

@@ -17,8 +17,10 @@ from unseen.spec import TargetKind
 if TYPE_CHECKING:
     import pandas as pd
 
-CONVERGED = SOLVED = 0.95
-"""A run has converged from this accuracy on, and solves a split above it."""
+CONVERGED = 0.95
+"""A run has converged if its accuracy is at least this."""
+SOLVED = 0.95
+"""A run solves a split if its accuracy there is above this."""
 
 
 @dataclass(frozen=True)
@@ -253,8 +255,8 @@ def success_table(
     """Success rates beside means: one row for the runs that agree in the columns `by`, and for each split but `inside`.
 
     A run has converged if its accuracy on `inside` is at least `converged`; it solves a split if its accuracy there
-    exceeds `solved`. The table has the mean over all runs beside the mean over converged runs, because the latter does
-    not tell how often it is reached; rates come with Wilson intervals. `diverged` has a row with the columns `by` for
+    exceeds `solved`. The table has the mean over all runs beside the mean over converged runs, because the latter hides
+    how many runs converged; rates come with Wilson intervals. `diverged` has a row with the columns `by` for
     each run that diverged: such a run left no record and counts as not converged. Runs that failed or have not finished
     are not counted.
 

@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unseen.analysis.assignment import best_map
 from unseen.analysis.routing import (
     Floats,
     Ints,
-    best_map,
     ideal_partition,
     read_matrix,
     read_prior,

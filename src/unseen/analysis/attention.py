@@ -400,8 +400,8 @@ class Analysis:
     """An analysis: a function of (run_activations, targets, factors), or of a frame of records for R8.
 
     `needs` are the intermediates that it reads beside the predictions; None if it reads records, not activations. The
-    analysis is meant for the split `split`, in which the queried features occur once. A `function` that does more than
-    average has `points`, which returns its input: one row per run and position.
+    analysis is meant for the split `split`, in which the queried features occur once. Where `function` is not a mean
+    over examples (a correlation), `points` returns the numbers that it reads: one row per run and position.
     """
 
     title: str
@@ -439,7 +439,8 @@ class Analysis:
         return summaries
 
 
-_T1, _T2, _T3, _T4, _T5, _T6, _T7 = _ALL = tuple(f"retrieval/T{k}" for k in range(1, 8))
+_ALL = tuple(f"retrieval/T{k}" for k in range(1, 8))
+_T1, _T2, _T3, _T4, _T5, _T6, _T7 = _ALL
 
 ANALYSES: dict[str, Analysis] = {
     "R1": Analysis(

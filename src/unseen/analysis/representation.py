@@ -248,7 +248,7 @@ def complete_linkage_clusters(cosines: ArrayLike) -> Ints:
     """The CTL++ paper's clusters, numbered in the order of their first members.
 
     Euclidean distance between the rows of a matrix of cosines, complete linkage, cut at half the largest distance. By
-    this rule there are always at least two clusters, however alike the rows, unless they are the same at single
+    this rule there are always at least two clusters, even of very similar rows, unless they are the same at single
     precision.
 
     >>> complete_linkage_clusters([[1, 0.9, 0], [0.9, 1, 0.1], [0, 0.1, 1]]).tolist()

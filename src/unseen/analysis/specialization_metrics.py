@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from unseen.analysis.accuracy import Score
 from unseen.analysis.adaptation_metric import adaptation
+from unseen.analysis.assignment import solve_assignment
 from unseen.analysis.routing import (
     AT_ONCE,
     Array,
@@ -27,7 +28,6 @@ from unseen.analysis.routing import (
     read_tokens,
     refuse_empty,
     rule_count,
-    solve_assignment,
     sum_by_label,
 )
 from unseen.errors import UsageError, nearest
@@ -198,7 +198,10 @@ def _normalise_entropy(nats: float, modules: int) -> float:
 def _token_shares(weights: ArrayLike, rules: ArrayLike | None, pi: ArrayLike | None) -> tuple[Array, Floats]:
     """The tokens (T, M), and the weight of each in a mean over tokens (T,)."""
     if rules is None:
-        rules, pi, number = np.zeros(np.asarray(weights).shape[:-1], np.int64), None, 1
+        # As if all tokens had one rule, so that each counts equally.
+        rules = np.zeros(np.asarray(weights).shape[:-1], np.int64)
+        pi = None
+        number = 1
     else:
         number = rule_count(rules) if pi is None else np.size(pi)
     tokens, token_rules = read_tokens(weights, rules, number)
@@ -210,6 +213,10 @@ def _token_shares(weights: ArrayLike, rules: ArrayLike | None, pi: ArrayLike | N
 
 # All metrics of one router.
 
+ENTRY_METRIC = "activation/weight"
+"""The metric under which the entries of an activation matrix are recorded."""
+ENTRY_FACTOR = "rule, module"
+"""The factor of these records: the level `2, 0` is the weight of module 0 under rule 2."""
 MATRIX_METRICS: Mapping[str, Callable[[Floats, Floats], float]] = {
     "collapse_avg": collapse_avg,
     "collapse_worst": collapse_worst,
@@ -285,6 +292,13 @@ class SpecializationTally:
         self._sums = self._sums + np.concatenate([weight_sums, entropy_sums], axis=2)
         self.examples += examples
 
+    def matrix(self) -> Floats:
+        """The activation matrix (rules, modules); the row of a rule that does not occur is NaN."""
+        tokens = self._tokens.sum(axis=0)[:, None].astype(float)
+        tokens[tokens == 0] = math.nan
+        means: Floats = self._sums.sum(axis=0)[:, :-1] / tokens
+        return means
+
     def scores(self, pi: ArrayLike | None = None) -> dict[str, Score]:
         """The metrics by name, under these rule probabilities (None: uniform)."""
         prior = read_prior(pi, self.rules)
@@ -303,6 +317,7 @@ class SpecializationTally:
         jackknife = [_measure((sums - group_sums[g]) / remaining[g], prior) for g in range(groups)]
         scores = {}
         for name, value in values.items():
+            # The jackknife's variance, (g − 1) / g times the sum of squared deviations of g estimates.
             variance = float(np.var([estimates[name] for estimates in jackknife]))
             scores[name] = Score(value, math.sqrt((groups - 1) * variance), self.examples)
         return scores

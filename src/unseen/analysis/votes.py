@@ -19,12 +19,21 @@ GATINGS = ("truth", "operation", "joint", "none")
 CONTESTS: Mapping[str, Sequence[str]] = {"all": GATINGS, "joint against none": ("joint", "none")}
 SCORES: Mapping[str, tuple[str, int]] = {"classification": ("accuracy", 1), "regression": ("loss", -1)}
 """The decisive metric of each setting, and whether high (1) or low (−1) is good."""
-LONGEST = "ood/length=30,amplitude=2"
+_SCALED = "ood/amplitude="
+_LONGEST = "ood/length=30,amplitude="
+_CLEAN_AMPLITUDE = 2.0
+_PAPER_AMPLITUDE = 2.0**0.5
+"""The amplitude out of distribution in the preset `paper`, whose text gives 2 as a variance."""
 SPLITS: Mapping[str, Mapping[str, str]] = {
     "id": {"mlp": "iid", "mha": "iid", "rnn": "iid"},
-    "ood": {"mlp": "ood/amplitude=2", "mha": LONGEST, "rnn": LONGEST},
+    "ood": {
+        "mlp": f"{_SCALED}{_CLEAN_AMPLITUDE:g}",
+        "mha": f"{_LONGEST}{_CLEAN_AMPLITUDE:g}",
+        "rnn": f"{_LONGEST}{_CLEAN_AMPLITUDE:g}",
+    },
 }
-"""The split on which each architecture is judged, in and out of distribution."""
+"""The split on which each architecture is judged, in and out of distribution, in the preset `clean`."""
+_CANONICAL = {f"{stem}{_PAPER_AMPLITUDE:g}": f"{stem}{_CLEAN_AMPLITUDE:g}" for stem in (_SCALED, _LONGEST)}
 _DIGITS = 12
 """Means that agree to 12 decimals are tied: sums in another order round differently."""
 
@@ -81,12 +90,24 @@ def vote_table(
     by = [column for column in experiment if column in rows]
     table: list[dict[str, Any]] = []
     for name, split_of_architecture in splits.items():
-        decisive = rows[(rows["split"] == rows["architecture"].map(split_of_architecture)) & (rows["metric"] == metric)]
-        if len(decisive):
-            ballots = _make_ballots(decisive, by)
-            for contest, gatings in CONTESTS.items():
-                table += ({"split": name, **row} for row in _count_contest(ballots, contest, gatings, level))
+        judged_split = rows["architecture"].map(split_of_architecture)
+        decisive = rows[(rows["split"].map(canonical_split) == judged_split) & (rows["metric"] == metric)]
+        if not len(decisive):
+            continue
+        ballots = _make_ballots(decisive, by)
+        for contest, gatings in CONTESTS.items():
+            for row in _count_contest(ballots, contest, gatings, level):
+                table.append({"split": name, **row})
     return pd.DataFrame(table, columns=_COLUMNS)
+
+
+def canonical_split(split: str) -> str:
+    """The name that a split has in the preset `clean`: other presets have another amplitude at the same place.
+
+    >>> canonical_split("ood/length=30,amplitude=1.41421"), canonical_split("iid")
+    ('ood/length=30,amplitude=2', 'iid')
+    """
+    return _CANONICAL.get(split, split)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from unseen.packages import make_callable
 from unseen.registry import Registry
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ CLAIMS: Registry[Claim] = Registry(
         "rules/C5-state": (f"{_RULES}:C5_STATE", "with a whole shared state errors are lower"),
         "rules/C6": (f"{_RULES}:C6", "F1 and F2 hold for votes beyond the luck of the seeds"),
         "rules/C7": (f"{_RULES}:C7", "joint gates fail to specialize by mixing softly"),
+        "rules/R1": (f"{_RULES}_routers:R1", "no router brings end-to-end modules near true gates"),
+        "rules/R2": (f"{_RULES}_routers:R2", "biases that are told the rule do"),
+        "rules/R3": (f"{_RULES}_routers:R3", "specialization pays, out of distribution as well"),
+        "rules/R4": (f"{_RULES}_routers:R4", "balanced modules are not specialized ones"),
         "ctl/K1": (f"{_CTL}:K1", "all three models learn A and R in distribution"),
         "ctl/K2": (f"{_CTL}:K2", "only the Bi-LSTM is nearly perfect on unseen transitions"),
         "ctl/K3": (f"{_CTL}:K3", "A is harder than R for NDR and Transformer"),
@@ -95,3 +100,6 @@ CLAIMS: Registry[Claim] = Registry(
         "gcog/pool": (f"{_GCOG}:POOL", "fresh training questions close the gap between training and test"),
     },
 )
+
+# `unseen.claims()` judges.
+make_callable(__name__, "unseen.api:claims")

@@ -1,27 +1,39 @@
-"""A criterion of a claim: a quantity that must lie in a range, what was found, and what it still waits for."""
+"""A criterion of a claim, a quantity that must lie in a range; and a finding: its outcome and what it still waits for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, get_args
 
 from unseen.claims.evidence import Group, LeftOut, Missing
 from unseen.claims.quantity import MEAN, SPREAD, Quantity, Statistic
 from unseen.stats import Estimate
 
-Verdict = Literal["supported", "contradicted", "undecided", "not run"]
-VERDICTS: tuple[Verdict, ...] = ("supported", "contradicted", "undecided", "not run")
+Verdict = Literal["supported", "mixed", "contradicted", "not reached", "undecided", "in progress", "not run"]
+"""On a claim. *In progress*: the study has a fixed number of units, which are not complete."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+DECIDED: tuple[Verdict, ...] = ("supported", "mixed", "contradicted")
+Outcome = Literal["holds", "contradicted", "open", "not run"]
+"""Of a criterion. Of a printed number, *holds* means that ours agrees with it, *contradicted* that it differs."""
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+
+Role = Literal["headline", "detail"]
 
 
 @dataclass(frozen=True)
 class Criterion:
     """The quantity must lie strictly between `low` and `high`.
 
-    `key` states this in words. It also names the random stream of the interval, so it must never change. `printed`
-    means that the range comes from numbers that the paper prints for one setting; it is compared only there.
+    `key` states this in words; it is part of what is registered. `printed`
+    means that the range comes from numbers that the paper prints for one setting; it is compared only there. `role`
+    says whether this is the main point of the paper's sentence or a detail of it. `may_fail` marks a criterion that
+    says itself that the runs of its last (or only) group do not learn: that these never left their starting level is
+    then evidence, too.
     """
 
     key: str
@@ -29,6 +41,21 @@ class Criterion:
     low: float = -math.inf
     high: float = math.inf
     printed: bool = False
+    role: Role = "headline"
+    may_fail: bool = False
+
+
+@dataclass(frozen=True)
+class PrintedNumber(Criterion):
+    """A number of a printed table: its mean and standard deviation over some seeds (None where they are not printed).
+
+    A claim that consists of printed numbers is an agreement: it counts how many of ours agree with the paper's, and is
+    judged only in the paper's own setting.
+    """
+
+    value: float = math.nan
+    spread: float | None = None
+    seeds: int | None = None
 
 
 Need = Literal["seeds", "tasks", "steps", "runs", "nothing"]
@@ -39,19 +66,25 @@ class Obstacle(Enum):
 
     TOO_FEW = "there are too few usable units for an interval"
     BOUND_INSIDE = "the interval contains a bound"
-    CHANCE = "the interval lies outside the range, but one of so many criteria may do so by chance"
+    CHANCE = "the interval lies outside the range, but with this many criteria, one may do so by chance"
     ON_BOUND = "the mean lies on the bound"
     CONSTANT = "the values do not vary"
     MISSING = "runs are missing"
+    DRIFT = "the runs still drifted towards a bound when they ended"
+    NOT_LEARNED = "no run of a group left its starting level"
+    NOT_REACHED = "fewer than half of the runs of a configuration learned, which is smaller than the paper's"
+    LAST_LOOK = "the last planned look is over"
+    PLANNED = "the planned number of units is not complete"
 
 
 @dataclass(frozen=True)
 class Waiting:
     """What a criterion waits for: more seeds, tasks, training steps or runs; or nothing that would help.
 
-    `count` is the number of seeds or tasks that would settle it, None where that cannot be told. `unit` is the unit of
-    the claim ("seed" or "task"), `usable` how many there are, `criteria` how many the claim has (for
-    `Obstacle.CHANCE`), and `missing` describes the runs that do not exist (for `Obstacle.MISSING`).
+    `count` is the number of seeds or tasks that would settle it, those that exist included; of steps it is the number
+    of further ones. It is None where that cannot be told. `unit` is the unit of the claim ("seed" or "task"), `usable`
+    how many there are, `criteria` how many are judged together (for `Obstacle.CHANCE`), and `missing` describes the
+    runs that do not exist (for `Obstacle.MISSING`).
     """
 
     kind: Need
@@ -62,20 +95,49 @@ class Waiting:
     criteria: int = 1
     missing: Missing | None = None
 
+    @property
+    def further(self) -> int | None:
+        """How many more units or steps are needed; None where that cannot be told."""
+        if self.count is None:
+            return None
+        return self.count - self.usable if self.kind in ("seeds", "tasks") else self.count
+
+
+@dataclass(frozen=True)
+class CriterionDrift:
+    """How far the quantity moved over the last third of training, with its standard error over units.
+
+    `judged` says that it is the drift of the judged score itself; otherwise it is that of the validation score. If that
+    has another metric, its drift says how fast the quantity moved, but not in which direction (`signed` is False).
+    """
+
+    value: float
+    standard_error: float
+    judged: bool
+    signed: bool = True
+
 
 @dataclass(frozen=True)
 class Finding:
-    """What the records say about a criterion: the verdict with its estimate, and what an open one waits for.
+    """What the records say about a criterion: the outcome with its estimate, and what an open one waits for.
 
-    `compared` is False if the criterion is about another setting than the one at hand. It does not count then.
+    `p_holds` and `p_contradicted` are the one-sided p values of both outcomes, the second adjusted (Holm) over the
+    criteria of the same role. `learned` is the share of runs that learned in the worst configuration, and `reached` is
+    False if no verdict may rest on it. `compared` is False if the criterion is about another setting than the one at
+    hand. It does not count then.
     """
 
     criterion: Criterion
-    verdict: Verdict
+    verdict: Outcome
     estimate: Estimate | None = None
     left_out: tuple[LeftOut, ...] = ()
     waiting: Waiting | None = None
     compared: bool = True
+    p_holds: float | None = None
+    p_contradicted: float | None = None
+    drift: CriterionDrift | None = None
+    learned: float = 1.0
+    reached: bool = True
 
 
 # -- the comparisons that claims are made of ----------------------------------------------------------------------------
@@ -107,6 +169,34 @@ def close(
     return Criterion(f"{quantity} {value:g} ± {tolerance:g}", quantity, value - tolerance, value + tolerance, printed)
 
 
+def printed_number(
+    group: Group,
+    value: float,
+    spread: float | None = None,
+    seeds: int | None = None,
+    *,
+    tolerance: float,
+    statistic: Statistic = MEAN,
+) -> PrintedNumber:
+    """A number that the paper prints; ours agrees if it lies within the tolerance."""
+    quantity = Quantity(statistic, group)
+    return PrintedNumber(
+        f"{quantity} {value:g} ± {tolerance:g}",
+        quantity,
+        low=value - tolerance,
+        high=value + tolerance,
+        printed=True,
+        value=value,
+        spread=spread,
+        seeds=seeds,
+    )
+
+
+def details(*criteria: Criterion) -> list[Criterion]:
+    """Mark criteria as details of a claim."""
+    return [replace(criterion, role="detail") for criterion in criteria]
+
+
 def better(
     first: Group, other: Group, by: float = 0.0, *, printed: bool = False, statistic: Statistic = MEAN
 ) -> Criterion:
@@ -129,7 +219,7 @@ def no_better(first: Group, other: Group, by: float, *, statistic: Statistic = M
     return Criterion(f"{first} less than {by:g} above {than}", quantity, high=by)
 
 
-def grows(now: tuple[Group, Group], before: tuple[Group, Group], *, statistic: Statistic = MEAN) -> Criterion:
+def gains_more(now: tuple[Group, Group], before: tuple[Group, Group], *, statistic: Statistic = MEAN) -> Criterion:
     """One group is above another by more than the same two were before."""
     quantity = Quantity(statistic, *now, Quantity(statistic, *before))
     gain_now = f"{now[0]} above that of {now[1].runs_only}"
@@ -137,7 +227,7 @@ def grows(now: tuple[Group, Group], before: tuple[Group, Group], *, statistic: S
     return Criterion(f"{gain_now}, by more than {gain_before}", quantity, low=0.0)
 
 
-def wider(first: Group, other: Group) -> Criterion:
+def varies_more(first: Group, other: Group) -> Criterion:
     """Seeds differ more than in another group."""
     return better(first, other, statistic=SPREAD)
 
@@ -153,5 +243,4 @@ def for_pairs(
     compare: Callable[..., Criterion], firsts: Iterable[Group], others: Iterable[Group], **options: Any
 ) -> list[Criterion]:
     """Compare every group of `firsts` with every group of `others`: `for_pairs(better, attending, recurrent)`."""
-    compared_with = list(others)
-    return [compare(first, other, **options) for first in firsts for other in compared_with]
+    return [compare(first, other, **options) for first, other in product(firsts, others)]

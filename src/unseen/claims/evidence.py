@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
-from itertools import product
+from itertools import chain, product
 from typing import Any, TypeVar
 
 import pandas as pd
+
+from unseen.claims.learning import CurveFacts
 
 T = TypeVar("T")
 Levels = tuple[tuple[str, Hashable], ...]
@@ -41,7 +43,7 @@ class SamplingDesign:
     def columns_shared_by(self, groups: Sequence[Group]) -> list[str]:
         """Return the columns in which runs of these groups must agree to be compared."""
         differing = set()
-        for column in {column for group in groups for column in group.columns}:
+        for column in set(chain.from_iterable(group.columns for group in groups)):
             values = [group.columns.get(column) for group in groups]
             if any(value != values[0] for value in values):
                 differing.add(self.derived_from.get(column, column))
@@ -49,6 +51,8 @@ class SamplingDesign:
 
 
 SEEDS = SamplingDesign()
+TASK_AXIS = "task_seed"
+"""The axis of tasks that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Group:
     metric: str = "accuracy"
     factor: str = ""
     label: str = ""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from other groups."""
+        return self.metric, self.factor, tuple(sorted((name, tuple(values)) for name, values in self.columns.items()))
 
     def __str__(self) -> str:
         """Describe metric, runs and task.
@@ -85,7 +94,7 @@ class Group:
 
     @property
     def runs_only(self) -> Group:
-        """The same runs, whatever is measured of them."""
+        """The same runs, without the metric that is read from them."""
         return replace(self, metric="accuracy", factor="")
 
 
@@ -109,8 +118,6 @@ class Exclusion(StrEnum):
     UNFINISHED = "not finished"
     FAILED = "failed"
     DIVERGED = "diverged"
-    NOT_CONVERGED = "not converged"
-    TOO_SHORT = "too short to tell whether they converged"
 
 
 _BY_STATUS = {"failed": Exclusion.FAILED, "diverged": Exclusion.DIVERGED}
@@ -155,32 +162,46 @@ class UsableRecords:
     missing: Missing | None = None
 
 
-def exclusion_of(status: str, not_converged: Any) -> Exclusion | None:
-    """Return why a run cannot be used, or None if it can."""
+def exclusion_of(status: str) -> Exclusion | None:
+    """Return why a run cannot be used, or None if it can. A run that had not converged can: its drift counts."""
     if status not in ENDED:
         return _BY_STATUS.get(status, Exclusion.UNFINISHED)
-    if pd.isna(not_converged):
-        return Exclusion.TOO_SHORT
-    return Exclusion.NOT_CONVERGED if not_converged else None
+    return None
 
 
 def exclusions(runs: pd.DataFrame) -> pd.Series:
     """Return for each run why it cannot be used, or None if it can."""
-    pairs = zip(runs["status"], runs["not_converged"], strict=True)
-    return pd.Series([exclusion_of(status, flag) for status, flag in pairs], runs.index, dtype=object)
+    return pd.Series([exclusion_of(status) for status in runs["status"]], runs.index, dtype=object)
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How many runs of a group learned: of the worst configuration the share, and whether any run of the group did.
+
+    A run learned if it reached the claim's learning level, or left its starting level where the claim has none. Runs
+    of which neither is known count as having learned. `reached` says whether a verdict may rest on these runs: not if
+    fewer than half learned of a configuration with runs smaller than the paper's.
+    """
+
+    share: float = 1.0
+    any: bool = True
+    reached: bool = True
 
 
 @dataclass(frozen=True)
 class Evidence:
     """Records and runs of one scale and setting. `runs` has one row per run, with or without records.
 
-    `keys` are the columns that tell the runs of one seed apart.
+    `keys` are the columns that tell the runs of one seed apart, `facts` what their learning curves say, and `learning`
+    is a measure with the least value of a run that has learned.
     """
 
     records: pd.DataFrame
     runs: pd.DataFrame
     keys: tuple[str, ...]
     design: SamplingDesign = SEEDS
+    facts: CurveFacts = field(default_factory=CurveFacts)
+    learning: tuple[str, float] | None = None
     _cache: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -197,7 +218,10 @@ class Evidence:
         return set(columns) <= set(self.runs) and bool(self.runs.duplicated(columns).any())
 
     def select(self, group: Group) -> UsableRecords:
-        """Select the records of a group that may be used."""
+        """Select the records of a group that may be used. Many criteria of a claim are about the same groups."""
+        return self._once(("selected", group.key, group.label), lambda: self._select(group))
+
+    def _select(self, group: Group) -> UsableRecords:
         chosen = pd.Series(True, self.runs.index)
         for column, values in group.columns.items():
             chosen &= self.runs[column].isin(list(values)) if column in self.runs else False
@@ -219,6 +243,64 @@ class Evidence:
             return UsableRecords(rows.iloc[:0], (), missing)
         reasons = exclusions(runs)
         return UsableRecords(rows[rows["trial"].isin(self._usable(runs, reasons))], self._left_out(runs, reasons))
+
+    def steps(self) -> pd.Series:
+        """Return how many steps each trial was trained."""
+        runs = self.runs
+        steps = runs["step"] if "step" in runs else pd.Series(0, runs.index)
+        return self._once("steps", lambda: pd.Series(steps.fillna(0).to_numpy(), runs["trial"]))
+
+    def learned(self) -> Mapping[Hashable, bool]:
+        """Return which trials learned; trials of which that is not known are missing."""
+        return self._once("learned", self._find_learned)
+
+    def _find_learned(self) -> Mapping[Hashable, bool]:
+        learned = dict(self.facts.left_start)
+        if self.learning is None or "metric" not in self.records:
+            return learned
+        metric, least = self.learning
+        rows = self.records[(self.records["metric"] == metric) & self.records["value"].notna()]
+        means = rows.groupby("trial")["value"].mean()
+        return learned | {trial: bool(value >= least) for trial, value in means.items()}
+
+    def examine_learning(self, group: Group) -> Learning:
+        """Return whether the ended runs of a group learned, by configuration."""
+        chosen = self.runs["status"].isin(ENDED)
+        for column, values in group.columns.items():
+            chosen &= self.runs[column].isin(list(values))
+        runs = self.runs[chosen]
+        learned = self.learned()
+        flags = pd.Series([learned.get(trial, True) for trial in runs["trial"]], runs.index, dtype=bool)
+        if flags.all():
+            return Learning()
+        reduced = runs["reduced"].astype(bool) if "reduced" in runs else pd.Series(False, runs.index)
+        # Where runs are matched, a configuration has one run per task: only the group as a whole has enough of them.
+        keys = [] if self.design.matched_on else [key for key in self.keys if key in runs]
+        labels = [tuple(row) for row in runs[keys].to_numpy().tolist()]
+        by_configuration: dict[tuple[Hashable, ...], list[int]] = {}
+        for number, label in enumerate(labels):
+            by_configuration.setdefault(label, []).append(number)
+        worst, reached = 1.0, True
+        for numbers in by_configuration.values():
+            share = float(flags.iloc[numbers].mean())
+            worst = min(worst, share)
+            # Not of the worst configuration alone: that may be the paper's own, beside a smaller one that is little better.
+            reached &= share >= 0.5 or not reduced.iloc[numbers].any()
+        return Learning(worst, bool(flags.any()), bool(reached))
+
+    def find_drift(self, rows: pd.DataFrame) -> tuple[pd.Series, bool]:
+        """Return the drift of each record's run, NaN where it is not known; and whether it is that of the judged score.
+
+        Where the judged score is not on the curve, it is the drift of the validation score.
+        """
+        facts = self.facts
+        if "split" in rows:
+            keys = zip(rows["trial"], rows["split"], rows["metric"], strict=True)
+            judged = pd.Series([facts.drifts.get(key, math.nan) for key in keys], rows.index, dtype=float)
+            if len(judged) and judged.notna().all():
+                return judged, True
+        validation = [facts.validation.get(trial, math.nan) for trial in rows["trial"]]
+        return pd.Series(validation, rows.index, dtype=float), False
 
     def find_absent(self, group: Group) -> Missing | None:
         """Return what of a group was not run at all, ended or not; None if nothing is missing."""

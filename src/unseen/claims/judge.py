@@ -1,108 +1,31 @@
-"""Judging claims: one criterion, one claim, all claims of a store or of several; and which run a claim would need.
+"""Judging claims: one of them, or all that tables of records speak about.
 
-A criterion is supported if its whole 95 % interval lies in the range, contradicted if all of it lies outside, and
-undecided otherwise. A claim is contradicted if one of its criteria is, and supported if all of them are.
+`decide` says what the rules are, `docs/statistics.md` how often they are wrong.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from pathlib import Path
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from typing import Any
 
 import pandas as pd
 
 from unseen.claims import CLAIMS
-from unseen.claims.claim import Claim, JudgedClaim, Tables
-from unseen.claims.criterion import Criterion, Finding, Need, Obstacle, Verdict, Waiting
-from unseen.claims.evidence import Evidence, Exclusion, Missing, MissingReason
-from unseen.claims.quantity import Sample
-from unseen.errors import UsageError
-from unseen.randomness import Draws, stream
-from unseen.stats import FEWEST, Interval, seeds_to_settle
-from unseen.store.store import Store
-from unseen.store.tables import all_options, runs_table
-from unseen.studies.study import catalogued
+from unseen.claims.claim import Claim, JudgedClaim, Tables, UnitProgress
+from unseen.claims.criterion import DECIDED, Finding, Obstacle, Waiting
+from unseen.claims.decide import combine, combine_agreement, decide, measure, units_of
+from unseen.claims.evidence import ENDED, TASK_AXIS, Evidence, Levels, Missing, MissingReason, SamplingDesign
+from unseen.claims.learning import CurveFacts, read_curves
+from unseen.claims.mode import ALPHA, LOOKS, Fixed, Look, Mode, UntilDecided
+from unseen.claims.registration import is_registered
+from unseen.names import family_of
 
 AMBIGUOUS = "Some seeds have several runs that this claim cannot tell apart: they belong to another study."
-SMOKE = "smoke"
-"""The scale that tries whether everything runs; nothing is judged from it."""
-
-
-# -- one criterion ----------------------------------------------------------------------------------------------------
-
-
-def examine(criterion: Criterion, evidence: Evidence, generator: Draws, criteria: int = 1) -> Finding:
-    """Judge one of the `criteria` of a claim.
-
-    A claim needs all its criteria to be supported, but a single contradicted one is enough to contradict it, and the
-    interval of one of many easily lies outside by chance. So a criterion is contradicted only if its interval at
-    1 − 0.05 / criteria lies outside as well (Bonferroni). Fewer than three units (seeds, tasks) have no interval: the
-    criterion is undecided, whatever their mean.
-    """
-    quantity = criterion.quantity
-    sample = quantity.sample(evidence)
-    if sample.missing is not None:
-        return Finding(criterion, "not run", waiting=Waiting("runs", Obstacle.MISSING, missing=sample.missing))
-    unit = evidence.design.unit
-    if sample.independent < FEWEST:
-        return Finding(criterion, "undecided", left_out=sample.left_out, waiting=_wait_for_units(sample, unit))
-    estimate = quantity.estimate(sample, generator, evidence.covers)
-    interval = estimate.interval
-
-    def undecided(waiting: Waiting) -> Finding:
-        return Finding(criterion, "undecided", estimate, sample.left_out, waiting)
-
-    if math.isnan(interval.low) or math.isnan(interval.high):
-        return undecided(Waiting("nothing", Obstacle.CONSTANT, unit=unit))
-    if criterion.low < interval.low and interval.high < criterion.high:
-        return Finding(criterion, "supported", estimate, sample.left_out)
-    if not _is_outside(criterion, interval):
-        return undecided(_wait_for_precision(criterion, sample, interval, unit))
-    level = 1 - (1 - interval.level) / criteria
-    wide_interval = quantity.estimate(sample, generator, evidence.covers, level).interval
-    if _is_outside(criterion, wide_interval):
-        return Finding(criterion, "contradicted", estimate, sample.left_out)
-    waiting = _wait_for_precision(criterion, sample, wide_interval, unit)
-    if waiting.reason is Obstacle.BOUND_INSIDE:
-        waiting = replace(waiting, reason=Obstacle.CHANCE, criteria=criteria)
-    return undecided(waiting)
-
-
-def _is_outside(criterion: Criterion, interval: Interval) -> bool:
-    return interval.high < criterion.low or criterion.high < interval.low
-
-
-def _wait_for_units(sample: Sample, unit: str) -> Waiting:
-    """Wait for more steps if runs were left out because they may still improve, else for more units."""
-    unconverged = {Exclusion.NOT_CONVERGED, Exclusion.TOO_SHORT}
-    kind = _units(unit)
-    if any(entry.reason in unconverged for entry in sample.left_out):
-        kind = "steps"
-    return Waiting(kind, Obstacle.TOO_FEW, unit=unit, usable=sample.independent)
-
-
-def _wait_for_precision(criterion: Criterion, sample: Sample, interval: Interval, unit: str) -> Waiting:
-    """Say how many units would push the interval off the bounds that it contains."""
-    values = criterion.quantity.value_per_unit(sample)
-    if values is None:
-        return Waiting(_units(unit), Obstacle.BOUND_INSIDE, unit=unit, usable=sample.independent)
-    counts = []
-    for bound in (criterion.low, criterion.high):
-        if interval.low <= bound <= interval.high:
-            count = seeds_to_settle(values, margin=bound, level=interval.level)
-            if count is None:
-                return Waiting("nothing", Obstacle.ON_BOUND, unit=unit, usable=sample.independent)
-            counts.append(count)
-    # A t interval may be narrower than the bootstrap's: never fewer units than there are.
-    needed = max(*counts, sample.independent + 1)
-    return Waiting(_units(unit), Obstacle.BOUND_INSIDE, needed, unit, sample.independent)
-
-
-def _units(unit: str) -> Need:
-    return "tasks" if unit == "task" else "seeds"
+DONE = (*ENDED, "failed", "diverged")
+"""The states in which a run is not waited for."""
 
 
 # -- one claim --------------------------------------------------------------------------------------------------------
@@ -113,15 +36,31 @@ def judge(
     records: pd.DataFrame,
     runs: pd.DataFrame | None = None,
     curves: Callable[[], pd.DataFrame] = pd.DataFrame,
+    *,
+    mode: Mode | None = None,
+    first_run: datetime | None = None,
+    registered: bool | None = None,
+    taken_over: Collection[str] = (),
+    facts: CurveFacts | None = None,
 ) -> JudgedClaim:
     """Judge a claim by the records of one scale.
 
     `runs` has one row per run with its status and its options (see `runs_table`), also for runs without records; by
-    default these are the runs that have records. `curves` reads the learning curves if the claim needs them. The same
-    records in any order give the same verdict.
+    default these are the runs that have records. `curves` reads the learning curves; `facts` are those taken from them,
+    if they were read before. The same records in any order give the same verdict. Without a `mode` the claim is judged
+    at 5 % from all its runs. `first_run` is when the first run began: a claim that was registered before is not
+    exploratory. `registered` says whether a study's own claim was registered in its store. Units that are added to some
+    that were `taken_over` (trials of other stores and records files) make a claim exploratory: those may have been
+    judged.
     """
     tables = Tables(records, records.drop_duplicates("trial") if runs is None else runs, cache(curves))
-    judged = _judge(claim, tables)
+    if facts is None:
+        facts = read_curves(tables.curves())
+    judged = _judge_in_mode(claim, tables, facts, mode)
+    if registered is None:
+        registered = first_run is not None and is_registered(claim, first_run)
+    registered = registered and not _adds_units(claim, tables.runs, mode, taken_over)
+    judged = replace(judged, registered=registered)
     if claim.set_apart is None:
         return judged
     about = claim.columns(tables.runs)
@@ -131,13 +70,111 @@ def judge(
     if apart.all() or not apart.any():
         return judged
     others = tables.runs[~tables.runs["trial"].isin(about["trial"][apart])]
-    return replace(judged, without=_judge(claim, replace(tables, runs=others)))
+    without = _judge_in_mode(claim, replace(tables, runs=others), facts, mode)
+    return replace(judged, without=replace(without, registered=registered))
 
 
-def _judge(claim: Claim, tables: Tables) -> JudgedClaim:
+def _judge_in_mode(claim: Claim, tables: Tables, facts: CurveFacts, mode: Mode | None) -> JudgedClaim:
+    """Judge a claim when its mode allows: at once, when its units are complete, or at each look until it is decided."""
+    if mode is None:
+        return _judge(claim, tables, facts)
+    units, complete = _complete_units(claim, tables)
+    if isinstance(mode, Fixed):
+        if complete < mode.units or complete < len(units):
+            return _show_progress(claim, tables, UnitProgress(complete, max(mode.units, len(units))))
+        return replace(_judge(claim, tables, facts), progress=UnitProgress(complete, mode.units))
+    first = mode.looks[0].units
+    if complete < first:
+        return _show_progress(claim, tables, UnitProgress(complete, first))
+    passed = [look for look in mode.looks if look.units <= complete]
+    for look in passed:
+        judged = _judge_at_look(claim, tables, facts, units[: look.units], look)
+        if judged.verdict in DECIDED:
+            break
+    return judged
+
+
+def _judge_at_look(
+    claim: Claim, tables: Tables, facts: CurveFacts, units: Sequence[Hashable], look: Look
+) -> JudgedClaim:
+    """Judge a claim by its first units alone, at the error of the look."""
+    about = claim.columns(tables.runs)
+    chosen = about["trial"][_unit_labels(about, claim.design).isin(list(units))]
+    runs = tables.runs[tables.runs["trial"].isin(chosen)]
+    judged = replace(_judge(claim, replace(tables, runs=runs), facts, look.alpha), look=look.units)
+    if look != LOOKS[-1] or judged.verdict in DECIDED:
+        return judged
+    findings = []
+    for finding in judged.findings:
+        waiting = finding.waiting
+        if waiting is not None and waiting.kind in ("seeds", "tasks"):
+            waiting = replace(waiting, kind="nothing", reason=Obstacle.LAST_LOOK, count=None)
+        findings.append(replace(finding, waiting=waiting))
+    return replace(judged, findings=tuple(findings))
+
+
+def _unit_labels(runs: pd.DataFrame, design: SamplingDesign) -> pd.Series:
+    """The unit of each run, as studies count them: its task where a draw has one, else its seed and data seed.
+
+    Experiments that vote are draws, but a study plans tasks.
+    """
+    columns = [TASK_AXIS] if TASK_AXIS in design.draw else list(design.draw)
+    if not set(columns) <= set(runs):
+        return pd.Series(0, runs.index)
+    return pd.Series([tuple(row) for row in runs[columns].to_numpy().tolist()], runs.index, dtype=object)
+
+
+def _complete_units(claim: Claim, tables: Tables) -> tuple[list[Hashable], int]:
+    """The units of a claim in order, and how many of the first ones are complete.
+
+    Later ones do not count, so that the order in which runs end changes nothing.
+    """
+    runs, _, _ = select_setting(claim, tables.runs)
+    if runs.empty:
+        return [], 0
+    labels = _unit_labels(runs, claim.design)
+    unfinished = set(labels[~runs["status"].isin(DONE)])
+    units = sorted(set(labels), key=lambda label: label if isinstance(label, tuple) else (label,))
+    complete = 0
+    while complete < len(units) and units[complete] not in unfinished:
+        complete += 1
+    return units, complete
+
+
+def _adds_units(claim: Claim, runs: pd.DataFrame, mode: Mode | None, taken_over: Collection[str]) -> bool:
+    """Whether there are units beside some that may have been judged: more than were planned, or than were taken over.
+
+    Planned looks suppose that nobody has looked before.
+    """
+    runs, _, _ = select_setting(claim, runs)
+    units = _unit_labels(runs, claim.design)
+    if isinstance(mode, Fixed) and units.nunique() > mode.units:
+        return True
+    from_elsewhere = units[runs["trial"].isin(list(taken_over))]
+    return len(from_elsewhere) > 0 and (isinstance(mode, UntilDecided) or set(from_elsewhere) != set(units))
+
+
+def _show_progress(claim: Claim, tables: Tables, progress: UnitProgress) -> JudgedClaim:
+    """A claim of which nothing may be said yet: no estimate, no p value, no verdict."""
+    runs, setting, _ = select_setting(claim, tables.runs)
+    if runs.empty:
+        return _judge(claim, tables, CurveFacts())
+    unit = claim.design.unit
+    waiting = Waiting(units_of(unit), Obstacle.PLANNED, progress.planned, unit, progress.complete)
+    findings = tuple(Finding(criterion, "open", waiting=waiting) for criterion in claim.criteria)
+    return JudgedClaim(claim, "in progress", _name_scale(runs), setting, findings, progress=progress)
+
+
+def _name_scale(runs: pd.DataFrame) -> str:
+    return ", ".join(sorted(set(runs["scale"]))) if "scale" in runs else ""
+
+
+def _judge(claim: Claim, tables: Tables, facts: CurveFacts, alpha: float = ALPHA) -> JudgedClaim:
     runs, setting, printed_for = select_setting(claim, tables.runs)
-    scale = ", ".join(sorted(set(runs["scale"]))) if "scale" in runs else ""
-    evidence = Evidence(tables.records, runs, key_columns(claim), claim.design)
+    scale = _name_scale(runs)
+    evidence = Evidence(
+        tables.records, drop_options(runs, claim), key_columns(claim), claim.design, facts, claim.learning
+    )
     if evidence.ambiguous:
         return JudgedClaim(claim, "not run", scale, setting, (), AMBIGUOUS)
     if claim.measures is not None:
@@ -147,54 +184,58 @@ def _judge(claim: Claim, tables: Tables) -> JudgedClaim:
         records = tables.records
         measured = records[(records["selection"] == "best") & (records["split"] == claim.split)]
     evidence = replace(evidence, records=measured)
-    compared = sum(not (criterion.printed and printed_for) for criterion in claim.criteria)
+    compared = [criterion for criterion in claim.criteria if not (criterion.printed and printed_for)]
+    by_criterion = dict(zip(map(id, compared), decide(measure(compared, evidence), alpha), strict=True))
     findings = []
     for criterion in claim.criteria:
-        if criterion.printed and printed_for:
-            missing = Missing(MissingReason.SETTING, criterion.quantity.group, (printed_for,))
-            waiting = Waiting("runs", Obstacle.MISSING, missing=missing)
-            findings.append(Finding(criterion, "not run", waiting=waiting, compared=False))
-        else:
-            generator = stream("claim", claim.name, criterion.key).block()
-            findings.append(examine(criterion, evidence, generator, compared))
-    verdict = combine(finding.verdict for finding in findings if finding.compared)
-    return JudgedClaim(claim, verdict, scale, setting, tuple(findings))
+        if id(criterion) in by_criterion:
+            findings.append(by_criterion[id(criterion)])
+            continue
+        missing = Missing(MissingReason.SETTING, criterion.quantity.group, printed_for)
+        waiting = Waiting("runs", Obstacle.MISSING, missing=missing)
+        findings.append(Finding(criterion, "not run", waiting=waiting, compared=False))
+    verdict = (combine_agreement if claim.is_agreement else combine)(findings)
+    return JudgedClaim(claim, verdict, scale, setting, tuple(findings), alpha=alpha)
 
 
-def select_setting(claim: Claim, runs: pd.DataFrame) -> tuple[pd.DataFrame, str, tuple[str, float] | None]:
+def select_setting(claim: Claim, runs: pd.DataFrame) -> tuple[pd.DataFrame, str, Levels]:
     """Select the runs that a claim is judged from, with its columns; and describe their setting.
 
-    The third value names the setting of the paper's numbers if it is another one.
+    The third value lists in which columns the paper's numbers are for another setting.
     """
     runs = claim.columns(runs)
     descriptions = []
-    printed_for = None
-    if claim.printed_for is not None and len(runs):
-        column, value = claim.printed_for
-        nearest = min(sorted(runs[column].unique()), key=lambda level: abs(level - value))
-        runs = runs[runs[column] == nearest]
-        if nearest == value:
-            descriptions.append(f"{column} {nearest:g}")
+    differing: list[tuple[str, Hashable]] = []
+    for number, (column, value) in enumerate(claim.printed_for.items()):
+        if runs.empty:
+            break
+        levels = sorted(runs[column].unique(), key=lambda level: (_distance(level, value), str(level)))
+        # The first column chooses the runs; the others only tell whether the paper's numbers are for these runs.
+        if number == 0:
+            runs = runs[runs[column] == levels[0]]
+            levels = levels[:1]
+        if levels == [value]:
+            descriptions.append(f"{column} {value}")
         else:
-            descriptions.append(f"{column} {nearest:g} (paper: {value:g})")
-            printed_for = claim.printed_for
+            descriptions.append(f"{column} {', '.join(map(str, levels))} (paper: {value})")
+            differing.append((column, value))
     if claim.setting is not None and len(runs):
         descriptions.append(claim.setting(runs))
-    return runs, "; ".join(descriptions), printed_for
+    return runs, "; ".join(descriptions), tuple(differing)
 
 
-def combine(verdicts: Iterable[Verdict]) -> Verdict:
-    """Combine the verdicts on the criteria of a claim.
+def _distance(level: Any, value: Any) -> float:
+    """How far a level is from the paper's: between numbers their difference, otherwise whether it is another one."""
+    return float(abs(level - value)) if isinstance(value, int | float) else float(level != value)
 
-    >>> combine(["supported", "not run"]), combine(["undecided", "contradicted"]), combine([])
-    ('undecided', 'contradicted', 'not run')
-    """
-    distinct = set(verdicts)
-    if "contradicted" in distinct:
-        return "contradicted"
-    if distinct <= {"not run"}:
-        return "not run"
-    return "supported" if distinct == {"supported"} else "undecided"
+
+def drop_options(runs: pd.DataFrame, claim: Claim) -> pd.DataFrame:
+    """Drop the columns of options that a claim does not name: selecting rows of a hundred columns is slow."""
+    needed = {*key_columns(claim), *claim.design.draw, claim.design.cluster}
+    for criterion in claim.criteria:
+        for group in criterion.quantity.groups:
+            needed.update(group.columns)
+    return runs[[column for column in runs if "." not in str(column) or column in needed]]
 
 
 def key_columns(claim: Claim) -> tuple[str, ...]:
@@ -208,12 +249,13 @@ def key_columns(claim: Claim) -> tuple[str, ...]:
     return tuple(columns)
 
 
-# -- all claims of a store, or of several -----------------------------------------------------------------------------
+# -- all claims -------------------------------------------------------------------------------------------------------
 
 
 def load_claims(names: Iterable[str] = ()) -> list[Claim]:
     """Load the claims of these names, or all of them."""
-    return [CLAIMS.load(name) for name in (list(names) or [entry.name for entry in CLAIMS])]
+    selected = list(names) or [entry.name for entry in CLAIMS]
+    return [CLAIMS.load(name) for name in selected]
 
 
 def judge_tables(
@@ -221,132 +263,30 @@ def judge_tables(
     runs: pd.DataFrame | None = None,
     names: Iterable[str] = (),
     curves: Callable[[], pd.DataFrame] = pd.DataFrame,
+    *,
+    mode: Mode | None = None,
+    first_run: datetime | None = None,
+    taken_over: Collection[str] = (),
 ) -> list[JudgedClaim]:
     """Judge every claim about the families that were run, or the named ones, at every scale; see `judge`."""
     if runs is None:
         runs = records.drop_duplicates([column for column in ("scale", "trial") if column in records])
-    families = {str(task).partition("/")[0] for task in runs["task"]} if "task" in runs else set()
-    about = [entry.name for entry in CLAIMS if entry.name.partition("/")[0] in families]
-    chosen = load_claims(names or about)
+    families = {family_of(task) for task in runs["task"]} if "task" in runs else set()
+    about = [entry.name for entry in CLAIMS if family_of(entry.name) in families]
+    selected = list(names) or about
+    chosen = load_claims(selected) if selected else []
+    curves = cache(curves)
+    facts = read_curves(curves()) if chosen else CurveFacts()
+
+    def judge_one(claim: Claim, records: pd.DataFrame, runs: pd.DataFrame) -> JudgedClaim:
+        return judge(claim, records, runs, curves, mode=mode, first_run=first_run, taken_over=taken_over, facts=facts)
+
     if "scale" not in runs:
-        return [judge(claim, records, runs, curves) for claim in chosen]
+        return [judge_one(claim, records, runs) for claim in chosen]
     judged = []
     for scale in dict.fromkeys(runs["scale"]):
-        scale_records = records[records["scale"] == scale]
-        scale_runs = runs[runs["scale"] == scale]
-        judged += [judge(claim, scale_records, scale_runs, curves) for claim in chosen]
+        # A copy has one block of memory per type instead of one per column: every later selection is much faster.
+        scale_records = records[records["scale"] == scale].copy()
+        scale_runs = runs[runs["scale"] == scale].copy()
+        judged += [judge_one(claim, scale_records, scale_runs) for claim in chosen]
     return judged
-
-
-@dataclass(frozen=True)
-class JudgedStore:
-    """The verdicts of one directory, the study it holds (`name@version`), and its deviations from the paper by scale."""
-
-    directory: str
-    study: str
-    verdicts: tuple[JudgedClaim, ...]
-    deviations: Mapping[str, Sequence[str]]
-
-    @property
-    def name(self) -> str:
-        """The study without its version."""
-        return self.study.partition("@")[0]
-
-
-def judge_store(directory: Path, names: Iterable[str] = ()) -> JudgedStore:
-    """Judge the named claims, or all claims about the families that were run, by the records of a directory."""
-    with Store.read(directory) as store:
-        records, entries = store.tables()
-        study = str(store.work.get("study", ""))
-        verdicts = judge_tables(records, runs_table(entries), names, store.points)
-    deviations = {}
-    for scale in dict.fromkeys(judged.scale for judged in verdicts if judged.scale):
-        deviations[scale] = _find_deviations(study, scale, entries[entries["scale"] == scale])
-    return JudgedStore(str(directory), study, tuple(verdicts), deviations)
-
-
-def keep_home_verdicts(stores: Sequence[JudgedStore]) -> list[JudgedStore]:
-    """Keep each verdict only in the directories that it should be read from.
-
-    A claim is judged where its study was run; if it was run in none of them, wherever there is something to judge; if
-    there is nothing anywhere, it is not run, in the first directory.
-    """
-    if len(stores) < 2:
-        return list(stores)
-    by_claim: dict[str, list[tuple[int, JudgedClaim]]] = {}
-    for number, store in enumerate(stores):
-        for judged in store.verdicts:
-            by_claim.setdefault(judged.claim.name, []).append((number, judged))
-    selected: list[list[JudgedClaim]] = [[] for _ in stores]
-    for candidates in by_claim.values():
-        at_home = [pair for pair in candidates if stores[pair[0]].name == pair[1].claim.study]
-        run = [pair for pair in candidates if pair[1].verdict != "not run"]
-        for number, judged in at_home or run or candidates[:1]:
-            selected[number].append(judged)
-    home = []
-    for store, verdicts in zip(stores, selected, strict=True):
-        in_order = tuple(judged for judged in store.verdicts if any(judged is other for other in verdicts))
-        home.append(replace(store, verdicts=in_order))
-    return home
-
-
-def _find_deviations(study: str, scale: str, entries: pd.DataFrame) -> list[str]:
-    """List how the study deviates from the paper at a scale, if these are runs of the study of this name."""
-    try:
-        known = catalogued(study)
-        for seeds in (None, sorted(set(entries["seed"]))):  # the study's own seeds, or others that were asked for
-            if set(entries["trial"]) <= {entry.trial.id for entry in known.entries(scale, seeds)}:
-                return known.deviations(scale, seeds)
-        return [f"not known: some of these runs are not, or no longer, of {study} at scale {scale}"]
-    except UsageError:
-        return [f"not known: {study} is not in the catalogue"]
-
-
-# -- what would run a claim -------------------------------------------------------------------------------------------
-
-
-def command_for(claim: Claim, tried: Collection[str] = ()) -> str:
-    """Return the command that would run what a claim needs; empty if no scale of its study, except `tried`, has it."""
-    scale = scale_for(claim, tried)
-    return f"unseen run {claim.study} --scale {scale} --out DIR" if scale else ""
-
-
-def scale_for(claim: Claim, tried: Collection[str] = ()) -> str:
-    """Return the smallest scale at which the most criteria of a claim have runs; empty if none has any.
-
-    >>> from unseen.claims import CLAIMS
-    >>> scale_for(CLAIMS.load("ctl/K5")), scale_for(CLAIMS.load("retrieval/table2"))
-    ('medium', 'small')
-    """
-    best_scale, most = "", 0
-    for scale in catalogued(claim.study).scales:
-        if scale != SMOKE and scale not in tried:
-            count = _count_runnable(claim, scale)
-            if count > most:
-                best_scale, most = scale, count
-    return best_scale
-
-
-def _count_runnable(claim: Claim, scale: str) -> int:
-    """Count the criteria of a claim that would have runs."""
-    runs, _, printed_for = select_setting(claim, _planned_runs(claim.study, scale))
-    evidence = Evidence(pd.DataFrame(), runs, key_columns(claim), claim.design)
-    count = 0
-    for criterion in claim.criteria:
-        groups = criterion.quantity.groups
-        if not (criterion.printed and printed_for) and all(evidence.find_absent(group) is None for group in groups):
-            count += 1
-    return count
-
-
-@lru_cache(maxsize=16)
-def _planned_runs(name: str, scale: str) -> pd.DataFrame:
-    """One row per configuration of a study, as the table of its runs would have it, for one seed."""
-    rows = []
-    for number, entry in enumerate(catalogued(name).entries(scale, seeds=[0])):
-        task, model = entry.trial.task.identity(), entry.trial.model.identity()
-        row = {**entry.levels, "task": task["name"], "model": model["name"]}
-        row |= {f"task.{option}": value for option, value in all_options("task", task).items()}
-        row |= {f"model.{option}": value for option, value in all_options("model", model).items()}
-        rows.append(row | {"scale": scale, "seed": 0, "data_seed": 0, "trial": str(number)})
-    return pd.DataFrame(rows)

@@ -1,18 +1,29 @@
-"""A page of all claims for documents: the verdicts at a glance, then paper by paper what they rest on."""
+"""A page of all claims for documents: the verdicts at a glance, then paper by paper the reasons for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from unseen.claims import CLAIMS, render
 from unseen.claims.claim import Claim, JudgedClaim
-from unseen.claims.criterion import Finding, Verdict
-from unseen.claims.judge import JudgedStore, command_for, load_claims
+from unseen.claims.criterion import DECIDED, Finding, Verdict
+from unseen.claims.judge import load_claims
+from unseen.claims.judge_studies import JudgedStore
+from unseen.names import family_of, name_in_family
 
 Link = Callable[[str, str], str]
 """Maps a study and a scale to the page with its results; empty if there is none."""
 Pair = tuple[JudgedStore, JudgedClaim]
-ORDER: tuple[Verdict, ...] = ("contradicted", "supported", "undecided", "not run")
+ORDER: tuple[Verdict, ...] = (
+    "contradicted",
+    "mixed",
+    "supported",
+    "not reached",
+    "undecided",
+    "in progress",
+    "not run",
+)
 """The order of the page: decided claims come first."""
 
 
@@ -40,17 +51,28 @@ def pair_claims(stores: Sequence[JudgedStore]) -> list[Pair]:
 
 
 def format_overview(stores: Sequence[JudgedStore]) -> list[str]:
-    """Paper by paper, which claims were contradicted or supported, and how many are open."""
-    lines = [render.table_row("paper", *ORDER), "|---|---|---|---|---|"]
+    """Paper by paper, which claims were decided and how, registered and exploratory apart, and how many are open."""
+    columns = [verdict for verdict in ORDER if verdict != "in progress" or _is_running(stores)]
+    lines = [render.table_row("paper", "runs", *columns), f"|{(len(columns) + 2) * '---|'}"]
     for paper, pairs in _group_by_paper(stores).items():
-        fields = []
-        for verdict in ORDER:
-            names = dict.fromkeys(j.claim.name.partition("/")[2] for _, j in pairs if j.verdict == verdict)
-            decided = verdict in ("contradicted", "supported") and names
-            fields.append(f"{len(names)}: {', '.join(names)}" if decided else f"{len(names)}")
-        family = pairs[0][1].claim.name.partition("/")[0]
-        lines.append(render.table_row(f"[{paper}](#{_anchor(paper)}): `{family}`", *fields))
+        family = family_of(pairs[0][1].claim.name)
+        for title, registered in render.KINDS.items():
+            verdicts = [judged for _, judged in pairs if judged.registered is registered]
+            if not verdicts:
+                continue
+            fields = []
+            for verdict in columns:
+                alike = [judged for judged in verdicts if judged.verdict == verdict]
+                names = dict.fromkeys(name_in_family(judged.claim.name) for judged in alike)
+                decided = verdict in DECIDED and names
+                fields.append(f"{len(names)}: {', '.join(names)}" if decided else f"{len(names)}")
+            lines.append(render.table_row(f"[{paper}](#{_anchor(paper)}): `{family}`", title, *fields))
     return [*lines, ""]
+
+
+def _is_running(stores: Sequence[JudgedStore]) -> bool:
+    verdicts = chain.from_iterable(store.verdicts for store in stores)
+    return any(judged.verdict == "in progress" for judged in verdicts)
 
 
 def format_sections(stores: Sequence[JudgedStore], link: Link = _no_link) -> list[str]:
@@ -61,6 +83,18 @@ def format_sections(stores: Sequence[JudgedStore], link: Link = _no_link) -> lis
         lines += _format_judged([pair for pair in pairs if pair[1].verdict != "not run"], link)
         lines += _format_not_run([pair for pair in pairs if pair[1].verdict == "not run"])
     return [*lines, "## What was run", "", *_format_sources(stores, link)]
+
+
+def describe_without_mode(names: Sequence[str]) -> str:
+    """Say of these studies (`name@version scale`) that they did not note when their claims would be judged."""
+    if not names:
+        return ""
+    return (
+        "A study notes before its first run when its claims are judged: at a fixed number of seeds, or at planned looks. "
+        f"The records of {' and '.join(f'`{name}`' for name in names)} have no such note, because their runs began before "
+        "stores kept one. They were judged once, at the fixed number of seeds that the catalogue names; that they are "
+        "counted as registered rests on this and on the date of the criteria."
+    )
 
 
 def count_verdicts(verdicts: Iterable[JudgedClaim]) -> str:
@@ -103,19 +137,15 @@ def _format_judged(pairs: Sequence[Pair], link: Link) -> list[str]:
         lines += [f"{heading}:", "", render.table_row(*titles), "|---|---|---|---|"]
         for judged in sorted(verdicts, key=lambda entry: ORDER.index(entry.verdict)):
             reasons = [render.explain_briefly(judged, _format_number(judged)), *render.describe_without(judged)]
-            needs = render.describe_needs(judged)
+            needs = render.describe_remedy(judged)
             lines.append(render.table_row(_describe(judged.claim), _format_verdict(judged), "; ".join(reasons), needs))
         lines.append("")
     return lines
 
 
 def _format_verdict(judged: JudgedClaim) -> str:
-    """The verdict, and how many criteria agree with it; of an open one, how many are supported."""
-    verdicts = [finding.verdict for finding in judged.compared]
-    counted: Verdict = "supported" if judged.verdict == "undecided" else judged.verdict
-    noun = "criterion" if len(verdicts) == 1 else "criteria"
-    text = f"**{judged.verdict}**, {verdicts.count(counted)} of {len(verdicts)} {noun}"
-    return text if counted == judged.verdict else f"{text} supported"
+    """The verdict with the coverage: how many criteria were run, and how many hold."""
+    return f"**{judged.verdict}** ({render.describe_kind(judged)}), {render.describe_coverage(judged)}"
 
 
 def _format_number(judged: JudgedClaim) -> Callable[[Finding], str]:
@@ -124,6 +154,8 @@ def _format_number(judged: JudgedClaim) -> Callable[[Finding], str]:
             return ""
         interval = finding.estimate.interval
         count = render.count_of(interval.fewest, judged.claim.design.unit)
+        if not interval.bounded:
+            return f"{finding.estimate.value:z.3f} (no interval), {count}"
         return f"{finding.estimate.value:z.3f} [{interval.low:z.3f}, {interval.high:z.3f}], {count}"
 
     return format_estimate
@@ -140,10 +172,8 @@ def _format_not_run(pairs: Sequence[Pair]) -> list[str]:
             scales.add(judged.scale)
     lines = ["Not run:", "", render.table_row("claim", "why", "what would run it"), "|---|---|---|"]
     for judged, scales in tried.values():
-        command = command_for(judged.claim, scales)
         why = render.explain_not_run(judged) if scales else f"{judged.claim.study} was not run"
-        remedy = f"`{command}`" if command else "no scale of its study has it"
-        lines.append(render.table_row(_describe(judged.claim), why, remedy))
+        lines.append(render.table_row(_describe(judged.claim), why, render.describe_command(judged.claim, scales)))
     return [*lines, ""]
 
 
@@ -156,15 +186,16 @@ def _format_sources(stores: Sequence[JudgedStore], link: Link) -> list[str]:
                 at_home = judged.verdict != "not run" or judged.claim.study == store.name
                 if judged.scale == scale and at_home:
                     verdicts.append(judged)
-            left_out = dict.fromkeys(entry for judged in verdicts for entry in judged.left_out)
-            lines += [f"**{_link_to(store, scale, link)}**: {count_verdicts(verdicts)}.", ""]
+            left_out = dict.fromkeys(chain.from_iterable(judged.left_out for judged in verdicts))
+            counts = count_verdicts(verdicts) or "no claim is about these runs"
+            lines += [f"**{_link_to(store, scale, link)}**: {counts}.", ""]
             lines += _fold("Left out of the verdicts", render.describe_left_out(left_out, most=None))
             lines += _fold("Deviations from the paper", list(deviations))
     return lines
 
 
 def _fold(title: str, items: Sequence[str]) -> list[str]:
-    """A list that is closed until somebody opens it."""
+    """A list that is closed until the reader opens it."""
     if not items:
         return []
     summary = f"<summary>{title}: {len(items)}</summary>"

@@ -1,14 +1,16 @@
-"""What a criterion measures: a statistic of some runs, a difference or a change of differences, with its interval.
+"""What a criterion measures: a statistic of some runs, a difference or a change of differences, with its limits.
 
 Every statistic is a function of averages over draws (seeds, or tasks with their seeds): each draw contributes a few
-*moments*, and resampling the draws means resampling rows of moments. So one bootstrap serves a mean, a spread, a pooled
-mean and a correlation.
+*moments*. Leaving out one unit at a time (the jackknife) turns any of them into one number per unit, of which the t
+limits of a mean are taken; for a mean these numbers are the values of the units themselves.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,13 +18,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from unseen.claims.evidence import Evidence, Group, LeftOut, Missing
-from unseen.randomness import Draws
-from unseen.stats import Estimate, estimate, wilson
+from unseen.stats import (
+    CorrelationLimits,
+    Limits,
+    MeanLimits,
+    MixtureLimits,
+    NoLimits,
+    ShareLimits,
+    SpreadDifferenceLimits,
+    SpreadLimits,
+    Variance,
+    spread_error,
+)
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 SIGNS = (1, -1, -1, 1)
 """Of the terms of a quantity: a group, minus another, minus the same difference before."""
-RESAMPLES = 10_000
+FEWEST_LEARNED = 2
+"""Fewer runs that learned have no t limits."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +97,7 @@ POOLED = Statistic("", _weighted_totals, lambda means, n: means[..., 0] / means[
 OVERALL = Statistic("", _totals, lambda means, n: means[..., 0] / means[..., 1], linear=True)
 """The mean over all runs, however many of them a draw has."""
 SHARE = Statistic("share of seeds with ", _averages, lambda means, n: means[..., 0], linear=True)
-"""The share of draws that have a property (1 or 0), of one group, with Wilson's interval: resampling five draws of
-which none has it would always give none of five."""
+"""The share of draws that have a property (1 or 0), of one group, with Clopper and Pearson's limits."""
 CORRELATION = Statistic("correlation of ", _products, _pearson)
 """Pearson's r of the level of a factor and the value at that level, over all levels of all runs."""
 
@@ -93,13 +106,22 @@ CORRELATION = Statistic("correlation of ", _products, _pearson)
 class Sample:
     """Moments of each term by shared draw, the cluster of each draw (if there are clusters), and what was left out.
 
-    `missing` says why there is nothing to measure, if so.
+    `missing` says why there is nothing to measure, if so. Of means and spreads without clusters: `sampling` is the
+    variance of a draw of each term that comes from the finite test set (empty where that is not known), `bounded` says
+    that the values lie on a scale from 0 to 1, and `learned` which draws of each term learned. `drift` is the drift of each draw (NaN where it is not known), `drift_judged`
+    whether it is that of the judged score, and `steps` how long the runs were trained.
     """
 
     terms: Sequence[Floats] = ()
     clusters: tuple[Any, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     missing: Missing | None = None
+    sampling: tuple[float, ...] = ()
+    bounded: bool = False
+    learned: Sequence[Flags] = ()
+    drift: Floats | None = None
+    drift_judged: bool = False
+    steps: int = 0
 
     @property
     def size(self) -> int:
@@ -110,6 +132,13 @@ class Sample:
     def independent(self) -> int:
         """The number of independent units: of clusters if there are some, else of draws."""
         return len(set(self.clusters)) if self.clusters else self.size
+
+    @cached_property
+    def units(self) -> NDArray[np.int64]:
+        """The number of the unit that each draw belongs to."""
+        if self.clusters:
+            return np.unique(self.clusters, return_inverse=True)[1].astype(np.int64)
+        return np.arange(self.size)
 
 
 @dataclass(frozen=True)
@@ -151,42 +180,131 @@ class Quantity:
         shared = shared.sort_values()
         terms = [table.loc[shared].to_numpy(np.float64) for table in moments]
         clusters = tuple(shared.get_level_values(design.cluster)) if design.cluster else ()
-        return Sample(terms, clusters, tuple(left_out))
-
-    def estimate(self, sample: Sample, generator: Draws, covers: str, level: float = 0.95) -> Estimate:
-        """Estimate the quantity with a bootstrap interval over draws, or over clusters and the draws in them."""
-
-        def measure(rows: Floats, axis: int = -1) -> Any:
-            draws = rows.astype(np.int64)
-            return self._combine([term[draws].mean(axis=-2) for term in sample.terms], sample.size)
-
-        # The bootstrap resamples the numbers of the draws, and `measure` looks up their moments.
-        numbers = np.arange(sample.size, dtype=np.float64)
-        if self.statistic is SHARE:
-            share = float(measure(numbers))
-            return Estimate(share, wilson(round(share * sample.size), sample.size, covers=covers, level=level))
-        return estimate(
-            numbers,
-            measure,
-            generator=generator,
-            covers=covers,
-            clusters=sample.clusters or None,
-            level=level,
-            resamples=RESAMPLES,
+        drift, judged = self._find_drift(tables, evidence, shared)
+        sampling: tuple[float, ...] = ()
+        bounded = False
+        learned = []
+        if self.statistic in (MEAN, SPREAD) and not clusters:
+            values = [rows["value"] for rows in tables]
+            bounded = all(bool(value.between(0, 1).all()) for value in values)
+            if bounded and all("n" in rows for rows in tables):
+                variances = [_sampling_variance(rows, design.draw).reindex(shared).mean() for rows in tables]
+                sampling = tuple(0.0 if math.isnan(variance) else float(variance) for variance in variances)
+            for rows in tables:
+                flags = rows["trial"].map(lambda trial: evidence.learned().get(trial, True)).astype(bool)
+                learned.append(flags.groupby([rows[name] for name in design.draw]).all().loc[shared].to_numpy(np.bool_))
+        steps = max((int(rows["trial"].map(evidence.steps()).max()) for rows in tables if len(rows)), default=0)
+        return Sample(
+            terms,
+            clusters,
+            tuple(left_out),
+            sampling=sampling,
+            bounded=bounded and len(self.groups) == 1,
+            learned=learned,
+            drift=drift,
+            drift_judged=judged,
+            steps=steps,
         )
 
+    def _find_drift(
+        self, tables: Sequence[pd.DataFrame], evidence: Evidence, shared: pd.Index
+    ) -> tuple[Floats | None, bool]:
+        """The drift of each draw, of statistics on the scale of the score; None where some run's is not known."""
+        if self.statistic not in (MEAN, OVERALL, POOLED):
+            return None, False
+        terms = []
+        all_judged = True
+        for sign, rows in zip(SIGNS, tables, strict=False):
+            drifts, judged = evidence.find_drift(rows)
+            all_judged &= judged
+            by_draw = drifts.groupby([rows[name] for name in evidence.design.draw]).mean()
+            terms.append(sign * by_draw.reindex(shared).to_numpy(np.float64))
+        drift = np.sum(terms, axis=0)
+        return (None if np.isnan(drift).any() or not len(drift) else drift), all_judged
+
+    def value(self, sample: Sample) -> float:
+        """Return the quantity itself."""
+        return float(self._combine([term.mean(axis=0) for term in sample.terms], sample.size))
+
     def value_per_unit(self, sample: Sample) -> Floats | None:
-        """Return one number per independent unit whose average is the quantity; None if it is no such average."""
-        if not self.statistic.linear:
+        """Return one number per independent unit whose average is the quantity, or nearly; None if there are none.
+
+        Of a mean over draws these are its values; otherwise they are the pseudo-values of the jackknife.
+        """
+        if self.statistic not in (MEAN, OVERALL, POOLED):
             return None
-        units = np.unique(sample.clusters, return_inverse=True)[1] if sample.clusters else np.arange(sample.size)
-        values = []
-        for unit in range(sample.independent):
-            means = [term[units == unit].mean(axis=0) for term in sample.terms]
-            values.append(self._combine(means, sample.size))
-        return np.array(values)
+        if self.statistic is MEAN and not sample.clusters:
+            return np.asarray(self._combine([*sample.terms], sample.size), np.float64)
+        return self._jackknife(sample)
+
+    def limits(self, sample: Sample, variance: Variance | None = None) -> Limits:
+        """Return the quantity with its one-sided limits; `variance` is that of the units, if it was moderated."""
+        n = sample.independent
+        value = self.value(sample)
+        if self.statistic is SHARE:
+            return ShareLimits(round(value * sample.size), sample.size)
+        if self.statistic is SPREAD:
+            # Of equal values, the moments may differ by rounding.
+            spreads = [
+                float(_standard_deviation(term.mean(axis=0), sample.size)) if np.ptp(term[:, 0]) > 0 else 0.0
+                for term in sample.terms
+            ]
+            errors = [spread_error(term[:, 0]) for term in sample.terms]
+            least = [math.sqrt(variance) for variance in sample.sampling] or [0.0, 0.0]
+            if len(spreads) == 1:
+                return SpreadLimits(spreads[0], n - 1, errors[0], least[0])
+            if len(spreads) == 2:
+                return SpreadDifferenceLimits(spreads[0], spreads[1], n - 1, math.hypot(*errors), (least[0], least[1]))
+            return NoLimits(value)
+        if self.statistic is CORRELATION:
+            single = len(sample.terms) == 1
+            units = self._jackknife(sample, np.arctanh if single else None)
+            error = float(units.std(ddof=1)) / math.sqrt(n)
+            return CorrelationLimits(value, error, n - 1) if single else MeanLimits(value, error, n - 1, n)
+        mixture = self._mixture(sample, value)
+        if mixture is not None:
+            return mixture
+        if variance is None:
+            variance = self.unit_variance(sample)
+        lowest, highest = (0.0, 1.0) if sample.bounded else (-math.inf, math.inf)
+        return MeanLimits(value, math.sqrt(variance.value / n), variance.freedom, n, lowest, highest)
+
+    def unit_variance(self, sample: Sample) -> Variance:
+        """Return the variance between units, at least that of the test set."""
+        units = self.value_per_unit(sample)
+        spread = math.nan if units is None else float(units.var(ddof=1))
+        return Variance(max(spread, sum(sample.sampling)), sample.independent - 1)
+
+    def _mixture(self, sample: Sample, value: float) -> Limits | None:
+        """The limits of a mean where some draws of a term learned and others did not; None if there is no such term."""
+        mixed = [flags for flags in sample.learned if flags.any() and not flags.all()]
+        units = self.value_per_unit(sample)
+        if not mixed or units is None:
+            return None
+        learned = np.logical_and.reduce(mixed)
+        count = int(learned.sum())
+        if count < FEWEST_LEARNED:
+            return NoLimits(value)
+        others = units[~learned]
+        variance = max(float(units[learned].var(ddof=1)), sum(sample.sampling))
+        limits = MeanLimits(float(units[learned].mean()), math.sqrt(variance / count), count - 1, count)
+        return MixtureLimits(value, ShareLimits(count, len(units)), limits, float(others.min()), float(others.max()))
+
+    def _jackknife(self, sample: Sample, transform: Callable[[Floats], Floats] | None = None) -> Floats:
+        """The pseudo-values of the quantity, or of a transform of it: n times it minus n − 1 times it without a unit."""
+
+        def measure(draws: Flags) -> Floats:
+            value = self._combine([term[draws].mean(axis=0) for term in sample.terms], int(draws.sum()))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return value if transform is None else transform(np.clip(value, -1 + 1e-12, 1 - 1e-12))
+
+        n = sample.independent
+        whole = measure(np.ones(sample.size, np.bool_))
+        without = [measure(sample.units != unit) for unit in range(n)]
+        return n * whole - (n - 1) * np.array(without, np.float64)
 
     def _combine(self, means: Sequence[Floats], n: int) -> Floats:
+        """The quantity, from the averages (…, k) of the moments of each term."""
         terms = [sign * self.statistic.finish(mean, n) for sign, mean in zip(SIGNS, means, strict=False)]
         return np.asarray(sum(terms[1:], terms[0]))
 
@@ -199,3 +317,15 @@ def _keep_matched(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> lis
         has_partner = np.logical_and.reduce([key.isin(other) for other in keys])
         matched.append(rows[has_partner])
     return matched
+
+
+def _sampling_variance(rows: pd.DataFrame, draw: Sequence[str]) -> pd.Series:
+    """The variance of each draw that comes from the finite test set: p(1 − p)/n of each run, over those of the draw.
+
+    One more success and one more failure are counted: a run without any error has no certain accuracy.
+    """
+    count = rows["n"].astype(float)
+    share = (rows["value"] * count + 1) / (count + 2)
+    variances = (share * (1 - share) / count.where(count > 0)).fillna(0.0)
+    groups = variances.groupby([rows[name] for name in draw])
+    return groups.sum() / groups.size() ** 2

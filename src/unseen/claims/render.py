@@ -1,18 +1,20 @@
 """Claims and verdicts as text: sentences, the table of the command line, Markdown, and plain data for programs.
 
-Findings say in fields what they rest on and what they wait for. Only this module (and `page`) turns that into words.
+Findings hold their estimates and needs in fields. Only this module, `page` and `screen` turn them into words.
 """
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from unseen.claims.claim import Claim, JudgedClaim
-from unseen.claims.criterion import VERDICTS, Finding, Need, Obstacle, Waiting
+from unseen.claims.criterion import CriterionDrift, Finding, Need, Obstacle, PrintedNumber, Waiting
 from unseen.claims.evidence import Exclusion, Group, LeftOut, Levels, Missing, MissingReason, describe_level
+from unseen.claims.planned import find_main_need, price_settling, price_study, scale_for
+from unseen.names import name_in_family
 from unseen.stats import FEWEST
 
 WIDTH = 110
@@ -20,13 +22,15 @@ WIDTH = 110
 MOST_NEEDS = 4
 """How many different needs of a claim are listed; programs get all of them."""
 MOST_UNITS = 1000
-"""Larger numbers of seeds or tasks are not spelled out: nobody will run them."""
+"""Larger numbers of seeds or tasks are not spelled out: they are out of reach."""
 MOST_CONFIGURATIONS = 6
 """How many configurations of left-out runs are named below the table."""
 MOST_NAMES = 3
 """How many claims with the same need are named before the others are counted."""
 Deviations = Mapping[str, Sequence[str]]
 """How each scale deviates from the paper, one phrase each."""
+KINDS = {"registered": True, "exploratory": False}
+"""The two kinds of verdicts, with whether their criteria were registered before the runs."""
 
 
 # -- a missing run, a left-out run, a need ----------------------------------------------------------------------------
@@ -54,7 +58,7 @@ def describe_configuration(configuration: Levels) -> str:
 
 
 def describe_left_out(entries: Iterable[LeftOut], most: int | None = 0) -> list[str]:
-    """Say which runs were left out, one phrase per reason: `3 of 5 runs not converged (T−Pos+Att on T6)`.
+    """Say which runs were left out, one phrase per reason: `3 of 5 runs diverged (T−Pos+Att on T6)`.
 
     Of several configurations at most `most` are named with their counts (None: all of them), or only their number.
     """
@@ -88,16 +92,28 @@ def describe_waiting(finding: Finding) -> str:
         return ""
     if waiting.reason is Obstacle.TOO_FEW:
         text = f"needs at least {FEWEST} {waiting.unit}s, has {waiting.usable}"
-        if waiting.kind == "steps":
-            text = f"more steps would settle it: {text}"
         phrases = describe_left_out(finding.left_out)
         return f"{text}: {'; '.join(phrases)}" if phrases else text
+    if waiting.reason is Obstacle.PLANNED:
+        return f"{waiting.usable} of {count_of(waiting.count or 0, waiting.unit)} complete"
     text = _describe_need(waiting)
     if waiting.kind in ("seeds", "tasks"):
         text += " would settle it"
     if waiting.reason is Obstacle.CHANCE:
-        text += f": one of {waiting.criteria} criteria may lie outside by chance"
+        text += f": with {waiting.criteria} criteria, one may lie outside by chance"
+    if waiting.reason is Obstacle.DRIFT and finding.drift is not None:
+        text += f": {describe_drift(finding.drift)}"
+    if waiting.reason is Obstacle.NOT_REACHED:
+        text += f": {finding.learned:.0%} of the runs of a configuration learned, smaller than the paper's"
     return text
+
+
+def describe_drift(drift: CriterionDrift) -> str:
+    """Say how far a quantity moved at the end of training: `it moved by −0.012 ± 0.003 in the last third of training`."""
+    score = "it" if drift.judged else "the validation score"
+    sign = "+" if drift.signed else ""
+    value = drift.value if drift.signed else abs(drift.value)
+    return f"{score} moved by {value:{sign}z.3f} ± {drift.standard_error:.3f} in the last third of training"
 
 
 def _describe_need(waiting: Waiting) -> str:
@@ -108,64 +124,104 @@ def _describe_need(waiting: Waiting) -> str:
         return f"no number of {waiting.unit}s settles it: the mean lies on the bound"
     if waiting.reason is Obstacle.CONSTANT:
         return "it cannot be measured: the values do not vary"
+    if waiting.reason is Obstacle.LAST_LOOK:
+        return "the last planned look is over"
+    if waiting.reason is Obstacle.NOT_LEARNED:
+        return "more steps: no run of a group left its starting level"
+    if waiting.reason is Obstacle.NOT_REACHED:
+        return "more steps or a larger scale, so that more runs learn"
     if waiting.reason is Obstacle.TOO_FEW:
         return f"at least {FEWEST} {waiting.unit}s (has {waiting.usable})"
+    if waiting.kind == "steps":
+        return f"about {waiting.count:,} more steps" if waiting.count is not None else "more steps"
     return f"about {waiting.count} {waiting.kind}" if waiting.count is not None else f"more {waiting.kind}"
 
 
-# -- what an undecided claim waits for --------------------------------------------------------------------------------
+# -- the needs of an undecided claim ----------------------------------------------------------------------------------
 
 
 def describe_needs(judged: JudgedClaim) -> str:
-    """List what would settle an undecided claim, each need once; empty for a decided one.
+    """List what would settle a claim that is open, each need once; empty for a decided one.
 
-    Of numbers of seeds the largest is given, since every criterion must be settled.
+    Of numbers of seeds or steps the largest is given, since every criterion must be settled.
     """
-    if judged.verdict != "undecided":
-        return ""
-    unconverged = False
-    counts: list[tuple[int, Need]] = []
+    return "; ".join(_list_needs(judged))
+
+
+def _list_needs(judged: JudgedClaim) -> list[str]:
+    if judged.progress is not None and judged.verdict == "in progress":
+        unit = judged.claim.design.unit
+        return [f"{judged.progress.complete} of {count_of(judged.progress.planned, unit)} complete"]
+    if judged.verdict not in ("undecided", "not reached"):
+        return []
+    counts: dict[Need, list[int]] = {}
     others: dict[str, None] = {}  # an ordered set
     for finding in judged.compared:
         waiting = finding.waiting
-        if waiting is None:
-            continue
-        if waiting.kind == "steps":
-            unconverged = True
-        elif waiting.count is not None:
-            counts.append((waiting.count, waiting.kind))
+        if waiting is None or (judged.verdict == "not reached" and finding.reached):
+            continue  # first comes what keeps the claim from being reached
+        if waiting.count is not None and waiting.reason is not Obstacle.TOO_FEW:
+            counts.setdefault(waiting.kind, []).append(waiting.count)
         else:
             others[_describe_need(waiting)] = None
-    needs = ["more steps: too many runs had not converged"] if unconverged else []
-    if counts:
-        count, kind = max(counts)
-        many = f"more than {MOST_UNITS} {kind}: close to the bound"
-        needs.append(f"about {count} {kind}" if count <= MOST_UNITS else many)
+    needs = []
+    if "steps" in counts:
+        needs.append(f"about {max(counts['steps']):,} more steps")
+        others.pop("more steps", None)
+    for kind in ("seeds", "tasks"):
+        if kind in counts:
+            count = max(counts[kind])
+            text = f"about {count} {kind}"
+            needs.append(text if count <= MOST_UNITS else f"more than {MOST_UNITS} {kind}: close to the bound")
     needs += others
     more = len(needs) - MOST_NEEDS
-    return "; ".join([*needs[:MOST_NEEDS], f"and {more} more"] if more > 0 else needs)
+    return [*needs[:MOST_NEEDS], f"and {more} more"] if more > 0 else needs
 
 
-def find_main_need(judged: JudgedClaim) -> tuple[Need, int | None]:
-    """Return what would settle an undecided claim first, and how many where that is known for all its criteria.
+def describe_price(judged: JudgedClaim) -> str:
+    """Say what it would cost to settle an open claim: `about 3.2 core-hours`; empty where that cannot be told."""
+    price = price_settling(judged)
+    return "" if price is None else f"about {format_hours(price)}"
 
-    Steps come before seeds, since more seeds of unfinished training say nothing.
+
+def format_hours(hours: float) -> str:
+    """Core-hours in words.
+
+    >>> format_hours(0.03), format_hours(3.21), format_hours(8_600_000.0)
+    ('0.03 core-hours', '3.2 core-hours', '8,600,000 core-hours')
     """
-    waiting = [finding.waiting for finding in judged.compared if finding.waiting is not None]
-    for kind in ("steps", "seeds", "tasks", "runs"):
-        counts = [entry.count for entry in waiting if entry.kind == kind]
-        if counts:
-            known = [count for count in counts if count is not None]
-            return kind, max(known) if len(known) == len(counts) else None
-    return "nothing", None
+    if hours < 0.1:
+        return f"{max(hours, 0.01):.2f} core-hours"
+    return f"{hours:.1f} core-hours" if hours < 10 else f"{hours:,.0f} core-hours"
+
+
+def describe_command(claim: Claim, tried: Collection[str] = ()) -> str:
+    """The command that would run what a claim needs, with its price; `tried` are scales that do not have it."""
+    scale = scale_for(claim, tried)
+    if not scale:
+        return "no scale of its study has it"
+    return f"`unseen run {claim.study} --scale {scale} --out DIR`, {format_hours(price_study(claim.study, scale))}"
+
+
+def describe_remedy(judged: JudgedClaim) -> str:
+    """What would settle an open claim, with its price: `about 14 seeds (about 3.2 core-hours)`.
+
+    Of several needs, the price is that of the first one, and says so.
+    """
+    needs = _list_needs(judged)
+    price = describe_price(judged) if needs else ""
+    if price and len(needs) > 1:
+        price += f" for the {find_main_need(judged).kind}"
+    return f"{'; '.join(needs)} ({price})" if price else "; ".join(needs)
 
 
 def describe_undecided(undecided: Sequence[JudgedClaim]) -> str:
     """Say what undecided claims wait for: `C5 and C7 wait for about 14 to 60 seeds, C8 waits for more steps`."""
     groups: dict[tuple[Need, bool], list[tuple[str, int]]] = {}
     for judged in undecided:
-        kind, count = find_main_need(judged)
-        groups.setdefault((kind, count is not None), []).append((short_name(judged.claim), count or 0))
+        need = find_main_need(judged)
+        members = groups.setdefault((need.kind, need.count is not None), [])
+        members.append((short_name(judged.claim), need.count or 0))
     phrases = []
     for (kind, counted), members in groups.items():
         names = [name for name, _ in members]
@@ -174,16 +230,20 @@ def describe_undecided(undecided: Sequence[JudgedClaim]) -> str:
         if kind == "nothing":
             phrases.append(f"no number of runs settles {join_names(names)}")
             continue
-        need = "criteria that were not run" if kind == "runs" else f"more {kind}"
-        if counted:
-            need = f"{_describe_counts([count for _, count in members])} {kind}"
-        phrases.append(f"{join_names(names)} {'waits' if len(members) == 1 else 'wait'} for {need}")
+        counts = [count for _, count in members]
+        text = "criteria that were not run" if kind == "runs" else f"more {kind}"
+        if counted and kind == "steps":
+            text = f"about {max(counts):,} more steps"
+        elif counted:
+            text = f"{_describe_counts(counts)} {kind}"
+        phrases.append(f"{join_names(names)} {'waits' if len(members) == 1 else 'wait'} for {text}")
     return ", ".join(phrases)
 
 
 def _describe_counts(counts: Sequence[int]) -> str:
     """`about 14 to 60`, `more than 1000`."""
-    lowest, highest = min(counts), max(counts)
+    lowest = min(counts)
+    highest = max(counts)
     if lowest > MOST_UNITS:
         return f"more than {MOST_UNITS}"
     if highest > MOST_UNITS:
@@ -192,7 +252,11 @@ def _describe_counts(counts: Sequence[int]) -> str:
 
 
 def join_names(names: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Names as an enumeration.
+
+    >>> join_names(["a", "b", "c"]), join_names(["a"]), join_names([])
+    ('a, b and c', 'a', '')
+    """
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
@@ -206,7 +270,7 @@ def count_of(number: int, noun: str) -> str:
 
 def short_name(claim: Claim) -> str:
     """Return the name of a claim within its family; a word is put in quotation marks, a number like C5 is not."""
-    name = claim.name.partition("/")[2]
+    name = name_in_family(claim.name)
     return name if name[0].isupper() else f"‘{name}’"
 
 
@@ -224,30 +288,46 @@ def describe_claim(claim: Claim, criteria: bool = False) -> str:
 
 
 def _claim_lines(claim: Claim) -> list[str]:
-    return [
-        f"{name_paper(claim)}, {claim.source}",
-        claim.statement,
-        f"printed: {claim.printed}",
-        f"study: {claim.study}",
-    ]
+    # A user's claim may have neither a source nor printed numbers.
+    lines = [f"{name_paper(claim)}, {claim.source}"] if claim.source else []
+    lines.append(claim.statement)
+    if claim.printed:
+        lines.append(f"printed: {claim.printed}")
+    lines.append(f"study: {claim.study}")
+    return lines
 
 
-def describe_place(judged: JudgedClaim) -> str:
+def describe_scale_and_setting(judged: JudgedClaim) -> str:
     """Name the scale and setting that a claim was judged at."""
     return ", ".join(filter(None, (judged.scale, judged.setting)))
 
 
-def count_findings(judged: JudgedClaim) -> str:
-    """Count the verdicts on the criteria: `2 supported, 1 undecided, 4 not compared`."""
-    verdicts = [finding.verdict for finding in judged.compared]
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts]
-    elsewhere = len(judged.findings) - len(verdicts)
-    return ", ".join([*counts, f"{elsewhere} not compared"] if elsewhere else counts)
+def describe_coverage(judged: JudgedClaim) -> str:
+    """Say how many criteria were run and hold: `9 of 14 criteria run, 8 hold`; of printed numbers, how many agree."""
+    coverage = judged.coverage
+    singular, plural, verb = ("criterion", "criteria", "hold")
+    if judged.claim.is_agreement:
+        singular, plural, verb = ("number", "numbers", "agree")
+    noun = singular if coverage.total == 1 else plural
+    if 1 in (coverage.total, coverage.hold):
+        verb += "s"
+    return f"{coverage.run} of {coverage.total} {noun} run, {coverage.hold} {verb}"
+
+
+def describe_kind(judged: JudgedClaim) -> str:
+    """Say whether the criteria were registered before the runs."""
+    return "registered" if judged.registered else "exploratory"
 
 
 def verdict_on(finding: Finding) -> str:
-    """Return the verdict on a criterion, or that it was not compared."""
-    return finding.verdict if finding.compared else "not compared"
+    """Return the outcome of a criterion in the words of its kind, or why it does not count."""
+    if not finding.compared:
+        return "not compared"
+    if not finding.reached and finding.verdict != "not run":
+        return "not reached"
+    if isinstance(finding.criterion, PrintedNumber):
+        return {"holds": "agrees", "contradicted": "differs"}.get(finding.verdict, finding.verdict)
+    return finding.verdict
 
 
 def describe_finding(finding: Finding) -> str:
@@ -261,39 +341,46 @@ def describe_finding(finding: Finding) -> str:
 
 
 def find_decisive(judged: JudgedClaim) -> Finding | None:
-    """Return the finding that the verdict hangs on: of supported criteria the weakest, else the first in the way."""
+    """Return the finding that decides the verdict: if all hold the weakest, else the first that does not."""
+    compared = judged.compared
 
-    def slack(finding: Finding) -> float:
-        """How far the interval is from the bounds."""
-        if finding.estimate is None:
-            return math.inf
-        interval, criterion = finding.estimate.interval, finding.criterion
-        return min(interval.low - criterion.low, criterion.high - interval.high)
+    def weakness(finding: Finding) -> float:
+        """The larger, the less certain that the criterion holds."""
+        return -1.0 if finding.p_holds is None else finding.p_holds
+
+    def first(*outcomes: str) -> Finding | None:
+        for outcome in outcomes:
+            for finding in compared:
+                if finding.verdict == outcome and (finding.reached or judged.verdict == "not reached"):
+                    return finding
+        return None
 
     if judged.verdict == "supported":
-        return min(judged.compared, key=slack)
-    for verdict in (judged.verdict, "not run"):
-        for finding in judged.compared:
-            if finding.verdict == verdict:
-                return finding
-    return None
+        return max((finding for finding in compared if finding.verdict == "holds"), key=weakness, default=None)
+    if judged.verdict in ("contradicted", "mixed"):
+        return first("contradicted", "open", "not run")
+    if judged.verdict == "not reached":
+        return next((finding for finding in compared if not finding.reached), None)
+    return first("open", "not run")
 
 
 def explain(judged: JudgedClaim) -> str:
-    """Describe the finding that the verdict hangs on."""
+    """Describe the finding that decides the verdict."""
     finding = find_decisive(judged)
-    return describe_finding(finding) if finding is not None else explain_not_run(judged)
+    text = describe_finding(finding) if finding is not None else explain_not_run(judged)
+    return f"{text}. {judged.caveat}" if judged.caveat else text
 
 
 def explain_briefly(
     judged: JudgedClaim, number: Callable[[Finding], str] = lambda finding: str(finding.estimate)
 ) -> str:
-    """Name the criterion that the verdict hangs on, with its number; what would settle it is given beside it."""
+    """Name the criterion that decides the verdict, with its number."""
     finding = find_decisive(judged)
     if judged.verdict == "not run" or finding is None:
         return explain_not_run(judged)
     # A criterion without a number would read like a finding.
-    return f"{finding.criterion.key}: {number(finding) if finding.estimate is not None else 'not measured'}"
+    text = f"{finding.criterion.key}: {number(finding) if finding.estimate is not None else 'not measured'}"
+    return f"{text}. {judged.caveat}" if judged.caveat else text
 
 
 def explain_not_run(judged: JudgedClaim) -> str:
@@ -305,62 +392,77 @@ def explain_not_run(judged: JudgedClaim) -> str:
 
 def describe_without(judged: JudgedClaim) -> list[str]:
     """Describe the verdict without the runs that the claim sets apart, if there are any."""
-    other, subset = judged.without, judged.claim.set_apart
-    if other is None or subset is None:
+    without = judged.without
+    subset = judged.claim.set_apart
+    if without is None or subset is None:
         return []
-    return [f"without {subset.name}: {other.verdict} ({count_findings(other)}); {explain(other)}"]
+    return [f"without {subset.name}: {without.verdict} ({describe_coverage(without)}); {explain(without)}"]
 
 
 # -- the verdicts as text and data ------------------------------------------------------------------------------------
 
 
-def format_table(verdicts: Sequence[JudgedClaim], deviations: Deviations, criteria: bool = False) -> str:
+def format_table(
+    verdicts: Sequence[JudgedClaim], deviations: Deviations, criteria: bool = False, columns: int = WIDTH
+) -> str:
     """List claim, verdict, counts and setting; below each what decided it, or every criterion. Not run comes last."""
+    if not verdicts:
+        return "No claim is about these runs."
     judged = [entry for entry in verdicts if criteria or entry.verdict != "not run"]
     width = max((len(entry.claim.name) for entry in judged), default=0)
     lines = []
     for entry in judged:
-        head = f"{entry.claim.name.ljust(width)}  {entry.verdict.ljust(12)}  {describe_place(entry)}  {count_findings(entry)}"
-        lines.append(_wrap(head.rstrip(), "", " " * 4))
+        verdict = f"{entry.verdict.ljust(12)}  {describe_kind(entry)}"
+        head = f"{entry.claim.name.ljust(width)}  {verdict}  {describe_scale_and_setting(entry)}  {describe_coverage(entry)}"
+        lines.append(_wrap(head.rstrip(), "", " " * 4, columns))
         texts = [explain(entry)]
         if criteria:
             texts = _claim_lines(entry.claim)
             texts += [f"- {verdict_on(finding)}: {describe_finding(finding)}" for finding in entry.findings]
-            texts += [entry.note] if entry.note else []
-        lines += [_wrap(text, " " * 4) for text in [*texts, *describe_without(entry)]]
+            texts += [text for text in (entry.note, entry.caveat) if text]
+        if describe_price(entry):  # the need itself is part of the explanation
+            texts.append(f"would settle it: {describe_remedy(entry)}")
+        lines += [_wrap(text, " " * 4, columns=columns) for text in [*texts, *describe_without(entry)]]
     not_run = {}  # names and the first reason, each once
     for entry in verdicts:
         if entry.verdict == "not run":
             not_run[entry.claim.name] = explain_not_run(entry)
     if len(judged) < len(verdicts):
         names = ", ".join(f"{name} ({reason})" for name, reason in not_run.items())
-        lines.append(_wrap(f"not run: {names}", "", " " * 4))
+        lines.append(_wrap(f"not run: {names}", "", " " * 4, columns))
     for title, notes in list_notes(judged, deviations):
-        lines += ["", f"{title}:", "", *(_wrap(note, "  ") for note in notes)]
+        lines += ["", f"{title}:", "", *(_wrap(note, "  ", columns=columns) for note in notes)]
     return "\n".join(lines)
 
 
 def format_markdown(verdicts: Sequence[JudgedClaim], deviations: Deviations, criteria: bool = False) -> str:
     """One row per claim, or per criterion, for documents."""
-    titles = ("claim", "statement", "verdict", "judged at", "criteria", "because", "would settle it")
+    titles = ("claim", "statement", "verdict", "kind", "judged at", "coverage", "because", "would settle it")
     lines = [table_row(*titles), f"|{len(titles) * '---|'}"]
     for judged in verdicts:
-        claim = judged.claim
-        counts, reason = count_findings(judged), explain_briefly(judged)
-        head = (claim.name, claim.statement, judged.verdict, describe_place(judged), counts, reason)
-        lines.append(table_row(*head, describe_needs(judged)))
+        fields = (
+            judged.claim.name,
+            judged.claim.statement,
+            judged.verdict,
+            describe_kind(judged),
+            describe_scale_and_setting(judged),
+            describe_coverage(judged),
+            explain_briefly(judged),
+            describe_remedy(judged),
+        )
+        lines.append(table_row(*fields))
         for finding in judged.findings if criteria else ():
             estimate = "" if finding.estimate is None else str(finding.estimate)
-            row = ("", finding.criterion.key, verdict_on(finding), "", "", estimate, describe_waiting(finding))
+            row = ("", finding.criterion.key, verdict_on(finding), "", "", "", estimate, describe_waiting(finding))
             lines.append(table_row(*row))
-        lines += [table_row("", "", "", "", "", text, "") for text in describe_without(judged)]
+        lines += [table_row("", "", "", "", "", "", text, "") for text in describe_without(judged)]
     for title, notes in list_notes([entry for entry in verdicts if entry.verdict != "not run"], deviations):
         lines += ["", f"{title}:", "", *(f"* {note}" for note in notes)]
     return "\n".join(lines)
 
 
 def list_notes(verdicts: Sequence[JudgedClaim], deviations: Deviations) -> list[tuple[str, list[str]]]:
-    """Return what was left out of the verdicts and how each scale deviates from the paper, each with a title."""
+    """List the runs left out of the verdicts, and how each scale deviates from the paper, each list with a title."""
     left_out: dict[LeftOut, None] = {}  # an ordered set
     for judged in verdicts:
         left_out.update(dict.fromkeys(judged.left_out))
@@ -400,7 +502,8 @@ def judged_data(judged: JudgedClaim) -> dict[str, Any]:
     without = None
     if judged.without is not None and judged.claim.set_apart is not None:
         without = {"runs": judged.claim.set_apart.name, **_verdict_data(judged.without)}
-    return {**claim_data(judged.claim), "scale": judged.scale, **_verdict_data(judged), "without": without}
+    price = {"core_hours": price_settling(judged)}
+    return {**claim_data(judged.claim), "scale": judged.scale, **_verdict_data(judged), **price, "without": without}
 
 
 def _verdict_data(judged: JudgedClaim) -> dict[str, Any]:
@@ -409,10 +512,18 @@ def _verdict_data(judged: JudgedClaim) -> dict[str, Any]:
         configuration = {column: _json_value(value) for column, value in entry.configuration}
         counts = {"reason": entry.reason.value, "count": entry.count, "total": entry.total}
         left_out.append({"configuration": configuration, **counts})
+    coverage = judged.coverage
+    progress = judged.progress
     return {
         "verdict": judged.verdict,
+        "registered": judged.registered,
+        "coverage": {"run": coverage.run, "hold": coverage.hold, "total": coverage.total},
+        "alpha": judged.alpha,
+        "look": judged.look,
+        "progress": None if progress is None else {"complete": progress.complete, "planned": progress.planned},
         "setting": judged.setting,
         "note": judged.note,
+        "caveat": judged.caveat,
         "left_out": left_out,
         "criteria": [_finding_data(finding) for finding in judged.findings],
     }
@@ -421,18 +532,32 @@ def _verdict_data(judged: JudgedClaim) -> dict[str, Any]:
 def _finding_data(finding: Finding) -> dict[str, Any]:
     data: dict[str, Any] = {
         "criterion": finding.criterion.key,
+        "role": finding.criterion.role,
         "verdict": finding.verdict,
         "compared": finding.compared,
+        "reached": finding.reached,
+        "p_holds": finding.p_holds,
+        "p_contradicted": finding.p_contradicted,
+        "drift": None,
         "waiting": None,
     }
+    drift = finding.drift
+    if drift is not None:
+        score = "judged" if drift.judged else "validation"
+        data["drift"] = {"value": drift.value, "standard_error": drift.standard_error, "score": score}
     waiting = finding.waiting
     if waiting is not None:
-        needs = {"for": waiting.kind, "count": waiting.count, "reason": waiting.reason.name.lower()}
+        needs = {
+            "for": waiting.kind,
+            "count": waiting.count,
+            "further": waiting.further,
+            "reason": waiting.reason.name.lower(),
+        }
         data["waiting"] = {**needs, "text": describe_waiting(finding)}
     if finding.estimate is not None:
         interval = finding.estimate.interval
         for name, number in (("estimate", finding.estimate.value), ("low", interval.low), ("high", interval.high)):
-            data[name] = None if math.isnan(number) else number
+            data[name] = number if math.isfinite(number) else None
         data |= {"level": interval.level, "n": interval.n, "covers": interval.covers, "indicative": interval.indicative}
     return data
 
@@ -444,9 +569,14 @@ def _json_value(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _wrap(text: str, indent: str, hanging: str | None = None) -> str:
-    """Break a line at `WIDTH`; what follows is indented further."""
+def _wrap(text: str, indent: str, hanging: str | None = None, columns: int = WIDTH) -> str:
+    """Break a line at `columns`; what follows is indented further."""
     following = f"{indent}  " if hanging is None else hanging
     return textwrap.fill(
-        text, WIDTH, initial_indent=indent, subsequent_indent=following, break_long_words=False, break_on_hyphens=False
+        text,
+        columns,
+        initial_indent=indent,
+        subsequent_indent=following,
+        break_long_words=False,
+        break_on_hyphens=False,
     )

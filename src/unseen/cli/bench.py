@@ -6,12 +6,11 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unseen.cli.output import align_columns, check_folder, write_output
+from unseen.cli.output import align_columns, check_output, load_task, write_output
 from unseen.cli.plan import format_flops
 from unseen.cli.settings import HELP, parse_settings
 from unseen.errors import UsageError
@@ -31,7 +30,7 @@ def bench(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="MODEL", help="Models, or classes of yours: module:Class (default: lstm, gru, transformer)."
+            metavar="MODEL", help="Models, or your own classes as module:Class (default: lstm, gru, transformer)."
         ),
     ] = None,
     task: Annotated[str, typer.Option(help="The task to train on.")] = "retrieval/T6",
@@ -55,14 +54,13 @@ def bench(
     unseen bench gcog-rnn --task gcog/distractor --set width=64 --json speed.json
     """
     sizes = _parse_sizes(stack)
-    check_folder(json_file)
+    check_output(json_file, "json")
     names = models or ["lstm", "gru", "transformer"]
     from unseen.models.foreign import load_class, options_class
-    from unseen.tasks import TASKS
     from unseen.training.recipe import Recipe
 
     components: dict[str, type[Config]] = {
-        "task": TASKS.load(task),
+        "task": load_task(task),
         "model": options_class(load_class(names[0])),
         "recipe": Recipe,
     }
@@ -73,7 +71,7 @@ def bench(
     rows = _measure(trials, sizes, seconds)
 
     headers = ["model", "parameters", "FLOPs per step", "plain loop", *(f"stack of {size}" for size in sizes)]
-    table = [[*headers, "best speed-up"], *(_format_row(row) for row in rows)]
+    table = [[*headers, "best speed-up"], *map(_format_row, rows)]
     used = next(iter(trials.values()))
     typer.echo(f"{task}, batch of {used.recipe.batch}; milliseconds per training step and seed, on one thread")
     typer.echo("\n".join(align_columns(table, right=True)))
@@ -86,7 +84,7 @@ def bench(
 
 def _parse_sizes(text: str) -> list[int]:
     try:
-        sizes = [int(size) for size in text.split(",")]
+        sizes = list(map(int, text.split(",")))
     except ValueError:
         sizes = [0]
     if min(sizes) < 1 or len({*sizes}) < len(sizes):
@@ -98,6 +96,7 @@ def _make_trial(name: str, task: str, settings: dict[str, dict[str, Any]]) -> Tr
     """The model on the task, as `unseen train` would train it; a model that does not fit is refused."""
     from unseen.models import options
     from unseen.running.chunk import check_trial
+    from unseen.running.memory import check_memory
     from unseen.studies.trial import Trial
     from unseen.tasks import task as make_task
     from unseen.training.recipe import Evaluation
@@ -112,12 +111,15 @@ def _make_trial(name: str, task: str, settings: dict[str, dict[str, Any]]) -> Tr
         seed=0,
         data_seed=0,
     )
+    check_memory([trial])
     check_trial(trial)
     return trial
 
 
 def _measure(trials: dict[str, Trial], sizes: list[int], seconds: float) -> list[dict[str, Any]]:
     """One row per model: parameters, FLOPs, and the milliseconds of a step in the loop and in every stack."""
+    from statistics import median
+
     from unseen.running.flops import step_cost
     from unseen.training.process import one_thread
 

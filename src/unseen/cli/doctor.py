@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import sqlite3
-from importlib.metadata import PackageNotFoundError, version
 
 import typer
 
@@ -23,6 +22,8 @@ EXTRAS = {
 
 def doctor() -> None:
     """Check the installation: versions, extras, and that a seed trained in a stack equals the seed trained alone."""
+    from importlib.metadata import version
+
     from unseen.running.provenance import cpu_name
 
     _print_line("machine", f"{cpu_name()}, {os.cpu_count()} cores, {platform.platform()}")
@@ -50,6 +51,8 @@ def _print_line(title: str, text: str) -> None:
 
 
 def _is_installed(package: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         version(package)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""`unseen exam`: test a model's out-of-distribution abilities on all four families."""
+"""`unseen exam`: test a model's out-of-distribution abilities on the four papers' families."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ if TYPE_CHECKING:
 
 
 def exam(
-    model: Annotated[str, typer.Argument(help="A class of yours, module:Class, or a model's name (`unseen models`).")],
+    model: Annotated[str, typer.Argument(help="Your own class as module:Class, or a model's name (`unseen models`).")],
     out: Annotated[Path, typer.Option(help="Directory of the runs and the report; finished runs are not repeated.")],
     scale: Annotated[str, typer.Option(help="smoke (does it run?), mini, or full (the papers' worlds).")] = "mini",
-    seeds: Annotated[str | None, typer.Option(help="Number of seeds (5) or a list (0,3,7), if not the exam's.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Number of seeds (5), a list (0,3,7), or one (7,), if not the exam's.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes (default: one per core).")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Train failed runs again.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, or another torch device.")] = "cpu",
     set: Annotated[
         list[str] | None, typer.Option("--set", help="An option of the model as key=value, e.g. --set width=64.")
     ] = None,
 ) -> None:
-    """Benchmark a model on all four families and report its out-of-distribution abilities.
+    """Benchmark a model on the four papers' families and report its out-of-distribution abilities.
 
     Examples:
 
@@ -44,7 +47,15 @@ def exam(
     model_options = options(model, **settings["model"])
     seed_list = None if seeds is None else parse_seeds(seeds)
     with exit_when_interrupted():
-        table = run_exam(model_options, out, scale=scale, seeds=seed_list, workers=workers, retry_failed=retry_failed)
+        table = run_exam(
+            model_options,
+            out,
+            scale=scale,
+            seeds=seed_list,
+            workers=workers,
+            retry_failed=retry_failed,
+            device=device,
+        )
     typer.echo(_format_abilities(table))
     for note in table.attrs["notes"]:
         typer.echo(note, err=True)
@@ -56,7 +67,20 @@ def _format_abilities(table: pd.DataFrame) -> str:
     """A table of abilities for every model."""
     lines = []
     for model, abilities in table.groupby("model", sort=False):
-        rows = [["ability", "test", "score", "95 % interval", "learned", "chance", "shortcut", "oracle", "rank"]]
+        rows = [
+            [
+                "ability",
+                "test",
+                "score",
+                "95 % interval",
+                "learned",
+                "chance",
+                "shortcut",
+                "oracle",
+                "reference",
+                "shows",
+            ]
+        ]
         rows += [_format_ability(ability) for ability in abilities.to_dict("records")]
         lines += [str(model), *align_columns(rows), ""]
     return "\n".join(lines)
@@ -67,6 +91,7 @@ def _format_ability(row: dict[Hashable, Any]) -> list[str]:
     score = f"{row['score']:.3f}" if row["score"] == row["score"] else "not learned"
     interval = f"{row['low']:.3f}–{row['high']:.3f}" if row["low"] == row["low"] else ""
     ceiling = f"{row['ceiling']:.3f}" if row["ceiling"] == row["ceiling"] else ""
+    difference = row["smallest_difference"]
     return [
         row["ability"],
         row["test"],
@@ -76,5 +101,6 @@ def _format_ability(row: dict[Hashable, Any]) -> list[str]:
         f"{row['chance']:.3f}",
         ceiling,
         f"{row['oracle']:.3f}",
-        row["place"],
+        row["standing"],
+        f"≥ {difference:.3f}" if difference == difference else "",
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 from rich.console import Console
 
+from unseen.cli.output import load_task
 from unseen.cli.settings import HELP, parse_settings
 
 if TYPE_CHECKING:
@@ -46,10 +47,9 @@ def export(
     from rich.progress import Progress, TaskID
 
     from unseen.export.write import write_export
-    from unseen.tasks import TASKS
     from unseen.tasks import task as make_task
 
-    made_task = make_task(task, **parse_settings(set or [], {"task": TASKS.load(task)})["task"])
+    made_task = make_task(task, **parse_settings(set or [], {"task": load_task(task)})["task"])
     # A text that is no data seed is refused where examples are drawn.
     seed = cast("DataSeed", int(data_seed) if data_seed.lstrip("-").isdecimal() else data_seed)
     console = Console(stderr=True, highlight=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
 from contextlib import suppress
-from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -19,10 +20,12 @@ from unseen.cli import (
     doctor,
     exam,
     export,
+    inspect,
     merge,
     models,
     new,
     plan,
+    records,
     report,
     results,
     run,
@@ -77,11 +80,13 @@ app.command("run")(run.run)
 app.command("tune")(tune.tune)
 app.command("exam")(exam.exam)
 app.command("results")(results.results)
+app.command("inspect")(inspect.inspect)
 app.command("claims")(claims.claims)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("track")(track.track)
 app.command("merge")(merge.merge)
+app.add_typer(records.app, name="records")
 app.command("bench")(bench.bench)
 app.command("new")(new.new)
 app.command("check")(check.check)
@@ -91,14 +96,17 @@ app.command("doctor")(doctor.doctor)
 def main() -> None:
     """Run a command. Exit codes: 2 for wrong use, 1 for a failed check, 130 for an interrupt."""
     debug = "--debug" in sys.argv[1:]
-    # `module:Class` may lie in the current directory. It comes last, so that it can't hide an installed module; and it
-    # may have been deleted meanwhile.
-    with suppress(OSError):
-        sys.path.append(str(Path.cwd()))
     if not debug:
         warnings.formatwarning = lambda message, *details, **options: f"warning: {message}\n"
+    if not sys.argv[1:] or not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
+        _load_help_pages()
     try:
-        app()
+        if "" in sys.argv[1:]:  # an empty path would be the current directory
+            raise UsageError("one of the arguments is empty; is a variable of the shell not set?")
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # a full disk is noticed here, and not when the interpreter ends
     except (UsageError, CheckFailed) as error:
         if debug:
             traceback.print_exc()
@@ -108,3 +116,39 @@ def main() -> None:
         # The reader of our output has gone (`unseen show … | head`): not an error.
         sys.stderr.close()
         sys.exit(0)
+    except (OSError, MemoryError) as error:
+        if debug:
+            traceback.print_exc()
+        sys.stderr.write(f"error: {_describe_failure(error)}\n")
+        _drop_output()
+        sys.exit(1)
+
+
+def _load_help_pages() -> None:
+    """Load Typer's pages of help without what they never show here: Markdown and tracebacks. The two load a parser and
+    all of Pygments, a quarter of the time of `unseen --help`."""
+    stubs = []
+    for name, unused in (("rich.markdown", "Markdown"), ("rich.traceback", "Traceback")):
+        if name not in sys.modules:
+            stubs.append(name)
+            sys.modules[name] = ModuleType(name)
+            setattr(sys.modules[name], unused, type(unused, (), {}))
+    try:
+        import typer.rich_utils  # noqa: F401
+    finally:
+        for name in stubs:
+            del sys.modules[name]
+
+
+def _describe_failure(error: OSError | MemoryError) -> str:
+    """A failure of the system in one line."""
+    if isinstance(error, MemoryError):
+        return "memory has run out; choose a smaller model, batch or number of examples"
+    file = error.filename or "the output"
+    return f"{file} can't be used: {error.strerror or error}"
+
+
+def _drop_output() -> None:
+    """Have nothing written when the interpreter ends: what is left in the buffer could not be written a moment ago."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from unseen.errors import UsageError
-
 
 def merge(
     sources: Annotated[list[Path], typer.Argument(help="Directories that `run` or `train` wrote.")],
@@ -20,23 +18,14 @@ def merge(
 
     unseen merge runs/monday runs/tuesday --into runs/both
     """
-    from unseen.store.merge import merge as merge_stores
-    from unseen.store.store import Store
+    from unseen.store.merge import merge_paths
 
-    # All sources are opened before the target is created: a wrong one leaves nothing behind.
-    for path in sources:
-        with Store.read(path) as source:
-            if not source.work:
-                raise UsageError(f"{path} holds nothing yet")
-    with Store.write(into) as target:
-        for path in sources:
-            with Store.read(path) as source:
-                merged = merge_stores(target, source)
-            messages = [f"{merged.taken} runs added"]
-            if merged.same:
-                messages.append(f"{merged.same} were there already")
-            if merged.different:
-                messages.append(
-                    f"{merged.different} were there with other numbers (another machine?) and were left unchanged"
-                )
-            typer.echo(f"{path}: {', '.join(messages)}")
+    for path, merged in merge_paths(list(dict.fromkeys(sources)), into).items():
+        messages = [f"{merged.taken_over} runs added"]
+        if merged.same:
+            messages.append(f"{merged.same} were there already")
+        if merged.different:
+            messages.append(
+                f"{merged.different} were there with other numbers (another machine?) and were left unchanged"
+            )
+        typer.echo(f"{path}: {', '.join(messages)}")

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unseen.cli.output import parse_seeds
+from unseen.cli.complete import complete_scale, complete_study
+from unseen.cli.option_text import wrap, wrap_entry
+from unseen.cli.output import fit_table, parse_seeds
+from unseen.cli.settings import ONLY_HELP, SET_HELP, choose_study
+from unseen.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,25 +25,38 @@ if TYPE_CHECKING:
 
 CORES = 2
 """The number of cores that a study's stated budget of minutes is for."""
+_NARROWEST_NAME = 6
+"""Characters to which the name of an axis, a level or a scale is wrapped at the narrowest."""
 _PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 Format = Literal["table", "json"]
 
 
 def plan(
-    study: Annotated[str, typer.Argument(help="A study, e.g. retrieval-table2, or your own YAML or Python file.")],
-    scale: Annotated[str | None, typer.Option(help="Scale of the study (default: mini, or else its first).")] = None,
+    study: Annotated[
+        str,
+        typer.Argument(
+            help="A study, e.g. retrieval-table2, or your own YAML or Python file.", autocompletion=complete_study
+        ),
+    ],
+    scale: Annotated[
+        str | None,
+        typer.Option(help="Scale of the study (default: mini, or else its first).", autocompletion=complete_scale),
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per core).")] = None,
     seeds: Annotated[
-        str | None, typer.Option(help="Number of seeds (5) or a list (0,3,7), if not the study's.")
+        str | None, typer.Option(help="Number of seeds (5), a list (0,3,7), or one (7,), if not the study's.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A results directory: trials that have finished there are not counted.")
     ] = None,
     no_probe: Annotated[
-        bool, typer.Option("--no-probe", help="Run no training step; estimate the time from earlier measurements only.")
+        bool,
+        typer.Option("--no-probe", help="Run no training step: estimate from earlier measurements or shipped rates."),
     ] = False,
     format: Annotated[Format, typer.Option(help="Output format.")] = "table",
+    set: Annotated[list[str] | None, typer.Option("--set", help=SET_HELP)] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="AXIS=LEVEL", help=ONLY_HELP)] = None,
 ) -> None:
     """Count the trials, steps and FLOPs of a study, and estimate how long it takes on this machine.
 
@@ -54,28 +71,54 @@ def plan(
 
     unseen plan my_study.yaml --no-probe --format json
     """
+    from unseen.running.plan import check_entries
     from unseen.running.provenance import cores
-    from unseen.studies.study import study as find_study
+    from unseen.studies.study import is_catalogued
 
-    chosen_study = find_study(study)
-    chosen_scale = scale or chosen_study.default_scale
+    chosen_study, chosen_scale = choose_study(study, scale, set or [], only or [])
     seed_list = None if seeds is None else parse_seeds(seeds)
     scales = dict.fromkeys([chosen_scale, *chosen_study.scales])
     by_scale = {name: chosen_study.entries(name, seed_list) for name in scales}
     worker_count = workers or cores()
-    timing = _cached_timing(by_scale, chosen_scale) if no_probe else _measure_timing(by_scale, chosen_scale)
+    # The claims of the catalogue are known to be right; checking some loads pandas and SciPy's statistics, which takes seconds.
+    if chosen_study.own_claims or not is_catalogued(chosen_study.name):
+        from unseen.claims.user_claims import check_study_claims, list_axes
+
+        check_study_claims(chosen_study, list_axes(entry.levels for entry in by_scale[chosen_scale]))
+    # Without a probe nothing runs here, so what needs a larger machine is estimated, too.
+    check_entries(by_scale[chosen_scale], runnable=not no_probe)
+    too_large = {} if no_probe else _drop_too_large(by_scale, chosen_scale)
+    timing = _measure_timing(by_scale, chosen_scale, probe=not no_probe)
     report = _make_report(chosen_study, chosen_scale, by_scale, worker_count, timing, out)
+    report["other_scales_refused"] = too_large
+    report["published"] = is_catalogued(chosen_study.name)
     report["deviations"] = chosen_study.deviations(chosen_scale, seed_list)
     command = ["unseen run", shlex.quote(study), f"--scale {shlex.quote(chosen_scale)}"]
     options = {"out": out or f"runs/{chosen_study.name}-{chosen_scale}", "workers": workers, "seeds": seeds}
     for name, value in options.items():
         if value is not None:
             command.append(f"--{name} {shlex.quote(str(value))}")
+    command += [f"--set {shlex.quote(assignment)}" for assignment in set or []]
+    command += [f"--only {shlex.quote(assignment)}" for assignment in only or []]
     report["command"] = " ".join(command)
     if format == "json":
         typer.echo(json.dumps(report, indent=1, ensure_ascii=False))
     else:
         _print_report(report)
+
+
+def _drop_too_large(by_scale: dict[str, list[Entry]], chosen: str) -> dict[str, str]:
+    """Take out the other scales that this machine can't run; returns why, by scale."""
+    from unseen.running.plan import check_entries
+
+    reasons = {}
+    for scale in [name for name in by_scale if name != chosen]:
+        try:
+            check_entries(by_scale[scale])
+        except UsageError as error:
+            reasons[scale] = str(error)
+            del by_scale[scale]
+    return reasons
 
 
 def format_flops(flops: float) -> str:
@@ -90,37 +133,34 @@ def format_flops(flops: float) -> str:
     return f"{flops:.0f} FLOP"
 
 
-def _measure_timing(by_scale: dict[str, list[Entry]], scale: str) -> Timing:
+def _measure_timing(by_scale: dict[str, list[Entry]], scale: str, probe: bool) -> Timing:
     """Probe the chosen scale first, and the other scales with the probes that remain."""
     from rich.console import Console
 
     from unseen.running.timing import Timing
 
     trials, others = _split_trials(by_scale, scale)
+    if not probe:
+        return Timing.measure(trials, also=others, probes=0)
     with Console(stderr=True).status("measuring") as status:
         return Timing.measure(trials, also=others, on_probe=status.update)
 
 
-def _cached_timing(by_scale: dict[str, list[Entry]], scale: str) -> Timing | None:
-    """Times from earlier measurements; None if there are none for the chosen scale."""
-    from unseen.running.timing import Timing
-
-    trials, others = _split_trials(by_scale, scale)
-    timing = Timing.measure(trials, also=others, probes=0)
-    return timing if timing.measured(trials)[0] else None
-
-
 def _split_trials(by_scale: dict[str, list[Entry]], scale: str) -> tuple[list[Trial], list[Trial]]:
     """The trials of the chosen scale, and the trials of all other scales."""
-    others = [entry.trial for name, entries in by_scale.items() if name != scale for entry in entries]
+    others: list[Trial] = []
+    for name, entries in by_scale.items():
+        if name != scale:
+            others += [entry.trial for entry in entries]
     return [entry.trial for entry in by_scale[scale]], others
 
 
 def _make_report(
-    study: Study, scale: str, by_scale: dict[str, list[Entry]], workers: int, timing: Timing | None, out: Path | None
+    study: Study, scale: str, by_scale: dict[str, list[Entry]], workers: int, timing: Timing, out: Path | None
 ) -> dict[str, Any]:
     """The whole plan as plain data: the output of `--format json`, and the source of the table."""
     from unseen.running.plan import plan as make_plan
+    from unseen.running.rates import shipped_rates
 
     entries = by_scale[scale]
     whole = make_plan(entries, workers, timing)
@@ -138,17 +178,19 @@ def _make_report(
     if out is not None:
         remaining, failed = _plan_remaining(entries, workers, timing, out)
         report["left"] = {"directory": str(out), "failed": failed, **_plan_figures(remaining)}
-    report["workloads"] = None if timing is None else list(timing.measured(entry.trial for entry in entries))
+    report["workloads"] = list(timing.measured(entry.trial for entry in entries))
+    report["rates"] = "" if timing.measured_any else shipped_rates().machine
     report["levels"] = {}
     for axis, totals in remaining.levels.items():
         report["levels"][axis] = {str(level): _total_figures(total) for level, total in totals.items()}
-    report["other_scales"] = {
-        other: _plan_figures(make_plan(by_scale[other], workers, timing)) for other in study.scales if other != scale
-    }
+    report["other_scales"] = {}
+    for other, entries in by_scale.items():
+        if other != scale:
+            report["other_scales"][other] = _plan_figures(make_plan(entries, workers, timing))
     return report
 
 
-def _plan_remaining(entries: list[Entry], workers: int, timing: Timing | None, out: Path) -> tuple[Plan, int]:
+def _plan_remaining(entries: list[Entry], workers: int, timing: Timing, out: Path) -> tuple[Plan, int]:
     """The plan of what a results directory does not have yet, and the number of trials that failed there."""
     from unseen.running.plan import plan as make_plan
     from unseen.running.plan import shares_done
@@ -179,6 +221,7 @@ def _plan_figures(plan: Plan) -> dict[str, Any]:
         **_total_figures(plan.whole),
         "stacks": plan.stacks,
         "parameters": list(plan.parameters),
+        "memory_bytes": round(plan.memory),
         "workers": plan.workers,
         "wall_seconds": plan.wall_seconds,
         "at_most": plan.at_most,
@@ -190,9 +233,9 @@ def _print_report(report: dict[str, Any]) -> None:
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(f"{report['study']}, scale {report['scale']}", style="bold")
-    console.print(report["question"] + "\n")
+    console.print("\n".join(wrap(report["question"])) + "\n")
     for title, text in _summary_lines(report):
-        console.print(f"{title:<11} {text}")
+        console.print("\n".join(wrap_entry(title, text, 10, "")))
     level_rows = []
     for axis, levels in report["levels"].items():
         for level, figures in levels.items():
@@ -203,11 +246,13 @@ def _print_report(report: dict[str, Any]) -> None:
     for rows in (level_rows, scale_rows):
         if rows:
             console.print()
-            console.print(_make_table(rows, console.is_terminal))
+            console.print(_make_table(rows, console.width, console.is_terminal))
+    for scale, reason in report["other_scales_refused"].items():
+        console.print("\n" + "\n".join(wrap(f"scale {scale} can't be run here: {reason}")))
     if report["deviations"]:
-        console.print("\ndifferences from the paper:")
+        console.print("\ndifferences from the paper:" if report["published"] else "\nnotes and differences:")
         for deviation in report["deviations"]:
-            console.print(f"- {deviation}")
+            console.print("\n".join(wrap(f"- {deviation}", hanging="  ")))
     console.print(f"\n{report['command']}")
 
 
@@ -221,17 +266,14 @@ def _summary_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("parameters", f"{parameters} per model"),
         ("steps", f"{report['steps']:,}"),
         ("FLOPs", f"{format_flops(report['flops'])} in training"),
+        ("memory", _format_memory(report)),
         ("time", _format_time(report)),
     ]
-    if report["workloads"]:
-        measured, workloads = report["workloads"]
-        lines.append(
-            (
-                "",
-                "start-up, data, steps, validations, evaluation of best and last weights; measured on "
-                f"{measured} of {workloads} workload{'s' * (workloads > 1)}",
-            )
-        )
+    measured, workloads = report["workloads"]
+    source = f"measured on {measured} of {workloads} workload{'s' * (workloads > 1)}"
+    if report["rates"]:
+        source = f"not measured here: by the rates of another machine ({report['rates']})"
+    lines.append(("", f"start-up, data, steps, validations, evaluation of best and last weights; {source}"))
     budget = report["budget_seconds"]
     if budget is not None:
         text = f"{duration(budget)} on two cores"
@@ -250,11 +292,21 @@ def _summary_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
+def _format_memory(figures: dict[str, Any]) -> str:
+    from unseen.memory import format_bytes, memory_limit
+
+    workers = f"{figures['workers']} worker{'s' * (figures['workers'] > 1)}"
+    needed = figures["memory_bytes"]
+    total = needed * figures["workers"]
+    text = f"about {format_bytes(needed)} for the largest stack, {format_bytes(total)} with {workers}"
+    if total > memory_limit():
+        text += f": MORE than the {format_bytes(memory_limit())} of this machine (--workers, --stack)"
+    return text
+
+
 def _format_time(figures: dict[str, Any]) -> str:
     from unseen.running.progress import duration
 
-    if figures["wall_seconds"] is None:
-        return "not estimated (--no-probe, and there are no earlier measurements)"
     workers = f"{figures['workers']} worker{'s' * (figures['workers'] > 1)}"
     wall = duration(figures["wall_seconds"])
     text = f"{wall} with {workers}, {duration(figures['core_seconds'])} of one core"
@@ -278,13 +330,23 @@ def _format_figures(figures: dict[str, Any], remaining: bool = False) -> dict[st
     return row
 
 
-def _make_table(rows: list[dict[str, str]], terminal: bool) -> Table:
+def _make_table(rows: list[dict[str, str]], width: int, terminal: bool) -> Table | str:
+    """A table in which names are wrapped and no figure is cut; in a terminal too narrow for that, blocks of lines."""
     from rich import box
     from rich.table import Table
 
+    names = [title for title in rows[0] if title in ("axis", "level", "other scale")]
+    gap = 3 if terminal else 2
+    room = width - _NARROWEST_NAME * len(names)
+    for title in rows[0]:
+        if title not in names:
+            room -= gap + max(len(title), *(len(row[title]) for row in rows))
+    if room < 0:
+        return "\n".join(fit_table([list(rows[0]), *(list(row.values()) for row in rows)], len(names), width))
     table = Table(box=box.SIMPLE if terminal else None, pad_edge=False)
     for title in rows[0]:
-        table.add_column(title, justify="left" if title in ("axis", "level", "other scale") else "right", no_wrap=True)
+        is_name = title in names
+        table.add_column(title, justify="left" if is_name else "right", no_wrap=not is_name)
     for row in rows:
         table.add_row(*row.values())
     return table

@@ -64,11 +64,16 @@ def report(
 
 def _save_figures(source: Source, names: list[str], out: Path) -> list[Path]:
     """Save one figure to a file, or any number of figures to a folder."""
-    from unseen.report.export import publish, save
+    from unseen.files import check_folder
+    from unseen.report.export import FORMATS, check_path, publish, save
     from unseen.report.figures import figure as find_figure
 
     figures = [find_figure(name) for name in names]
     to_folder = out.is_dir() or not out.suffix
+    if to_folder:
+        check_folder(out)  # before drawing
+    else:
+        check_path(out, FORMATS)
     if len(figures) > 1 and not to_folder:
         raise UsageError(f"{len(figures)} figures do not fit into one file: give --out a folder")
     drawings = []

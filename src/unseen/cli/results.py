@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from unseen.cli.output import write_output
+from unseen.cli.option_text import wrap
+from unseen.cli.output import check_output, csv_text, fit_table, rows_for_json, write_output
+from unseen.cli.summary import WEIGHTS
 from unseen.errors import UsageError, nearest
+from unseen.files import replace_atomically
+from unseen.names import format_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,12 +23,16 @@ if TYPE_CHECKING:
 
     from unseen.store.store import Store
 
-Format = Literal["table", "csv", "json", "parquet"]
+_OOD_SPLITS = "the splits on which they are cast (ood/amplitude=2, ood/length=30,amplitude=2)"
+
+Format = Literal["table", "csv", "json", "parquet", "latex"]
 
 
 def results(
     directory: Annotated[Path, typer.Argument(help="A directory that `train` or `run` wrote.")],
-    format: Annotated[Format, typer.Option(help="table: a summary; the other formats: every record.")] = "table",
+    format: Annotated[
+        Format, typer.Option(help="table: a summary; latex: the same for a paper; else every record.")
+    ] = "table",
     curves: Annotated[bool, typer.Option("--curves", help="The learning curves instead of the records.")] = False,
     trials: Annotated[bool, typer.Option("--trials", help="One row per trial: its progress and how it ended.")] = False,
     failures: Annotated[bool, typer.Option("--failures", help="The failed trials with their tracebacks.")] = False,
@@ -42,6 +51,8 @@ def results(
     unseen results runs/t1
 
     unseen results runs/t1 --format csv --out t1.csv
+
+    unseen results runs/table2 --format latex --out table2.tex
 
     unseen results runs/table2 --failures
 
@@ -64,16 +75,21 @@ def results(
     if grid and format != "table":
         raise UsageError("--grid prints a table; use --format without --grid to get every record")
     table_name = chosen[0] if chosen else "records"
+    check_output(out, format)
     if format == "table":
         write_output(_read_text(directory, table_name, grid), out)
         return
+    if format == "latex":
+        from unseen.cli.latex import format_results, format_table
+
+        whole = table_name == "records"
+        write_output(format_results(directory) if whole else format_table(_read_table(directory, table_name)), out)
+        return
     table = _read_table(directory, table_name)
     if format == "csv":
-        write_output(table.to_csv(index=False), out)
+        write_output(csv_text(table), out)
     elif format == "json":
-        # Every digit of every number; NaN, which JSON does not have, becomes null.
-        rows = table.astype(object).where(table.notna(), None).to_dict("records")
-        write_output(json.dumps(rows, indent=1, ensure_ascii=False), out)
+        write_output(json.dumps(rows_for_json(table), indent=1, ensure_ascii=False), out)
     else:
         _write_parquet(table, out)
 
@@ -88,11 +104,24 @@ def _read_text(directory: Path, table_name: str, grid: str) -> str:
     if table_name == "failures":
         return _format_failures(directory)
     if table_name == "success":
-        return _format_success(_read_table(directory, "success"))
+        with Store.read(directory) as store:
+            return _format_success(_success_table(store), _selection(store))
     if table_name == "grid":
         with Store.read(directory) as store:
             return _format_grid(store, grid)
-    return _read_table(directory, table_name).to_string(index=False)
+    table = _read_table(directory, table_name)
+    if table_name == "votes" and "ood" not in set(table["split"]):
+        return f"{_format_frame(table)}\n\nNo votes out of distribution: no run was tested on {_OOD_SPLITS}"
+    return _format_frame(table)
+
+
+def _format_frame(table: pd.DataFrame) -> str:
+    """A table that fits the terminal: its columns are wrapped into blocks where they are too many."""
+    from unseen.cli.option_text import text_width
+
+    if table.empty:
+        return "no run has left a row for this table yet"
+    return table.to_string(index=False, line_width=text_width(unbounded=True))
 
 
 def _read_table(directory: Path, table_name: str) -> pd.DataFrame:
@@ -142,7 +171,8 @@ def _write_parquet(table: pd.DataFrame, out: Path | None) -> None:
     objects = table.select_dtypes(object)
     mixed = [name for name in objects if objects[name].dropna().map(type).nunique() > 1]
     try:
-        table.astype(dict.fromkeys(mixed, str)).to_parquet(out)
+        with replace_atomically(out) as temporary:
+            table.astype(dict.fromkeys(mixed, str)).to_parquet(temporary)
     except ImportError:
         raise UsageError("Parquet needs the extra 'parquet': pip install 'unseen[parquet]'") from None
     except OSError as error:
@@ -170,7 +200,7 @@ def _votes_table(store: Store) -> pd.DataFrame:
 
 
 def _success_table(store: Store) -> pd.DataFrame:
-    """How many runs of each configuration converged, and how many of these solve every other split (last weights)."""
+    """How many runs of each configuration converged, and how many of these solve every other split."""
     import pandas as pd
 
     from unseen.analysis.accuracy import success_table
@@ -181,13 +211,13 @@ def _success_table(store: Store) -> pd.DataFrame:
     for entry in entries[entries.status == "diverged"].to_dict("records"):
         names = {key: json.loads(entry[key])["name"] for key in ("task", "model")}
         diverged.append({"scale": entry["scale"], **names, **json.loads(entry["levels"])})
-    return success_table(records, axes, diverged=pd.DataFrame(diverged).reindex(columns=axes))
+    return success_table(
+        records, axes, selection=_selection(store), diverged=pd.DataFrame(diverged).reindex(columns=axes)
+    )
 
 
-def _format_success(table: pd.DataFrame) -> str:
+def _format_success(table: pd.DataFrame, selection: str) -> str:
     """The success table as text: means with their spread over seeds, counts with intervals."""
-    import pandas as pd
-
     from unseen.analysis.accuracy import CONVERGED, SOLVED
 
     if not len(table):
@@ -201,17 +231,21 @@ def _format_success(table: pd.DataFrame) -> str:
     columns["converged runs"] = _format_means(table, "accuracy_converged")
     columns["of them solve it"] = _format_counts(table, "solved", table["converged"])
     note = (
-        f"converged: iid accuracy of at least {CONVERGED:g}; solved: more than {SOLVED:g}. Last weights; ± one "
+        f"converged: iid accuracy of at least {CONVERGED:g}; solved: more than {SOLVED:g}. {WEIGHTS[selection].capitalize()}; ± one "
         "standard deviation over seeds; rates with 95 % Wilson intervals"
     )
-    return f"{pd.DataFrame(columns).to_string(index=False)}\n\n{note}"
+    rows = [list(columns)]
+    for values in zip(*columns.values(), strict=True):
+        rows.append(list(map(str, values)))
+    return "\n".join([*fit_table(rows, len(axes) + 1), "", *wrap(note)])
 
 
 def _format_grid(store: Store, axes: str) -> str:
-    """Mean ± standard deviation over seeds of the accuracy of the last weights, as matrices over two axes: one for each
-    split and combination of the other axes."""
+    """Mean ± standard deviation over seeds of the accuracy of the weights that the study shows, as matrices over two
+    axes: one for each split and combination of the other axes."""
     records, entries = store.tables(overall=True)
-    rows = records[(records["metric"] == "accuracy") & (records["selection"] == "last")]
+    selection = _selection(store)
+    rows = records[(records["metric"] == "accuracy") & (records["selection"] == selection)]
     available = _configuration_axes(records, entries)
     chosen = [name.strip() for name in axes.split(",")]
     if len(chosen) != 2 or len(set(chosen)) != 2:
@@ -224,13 +258,23 @@ def _format_grid(store: Store, axes: str) -> str:
     for levels, group in rows.groupby(others, sort=False, dropna=False):
         means = group.groupby(chosen, sort=True)["value"].agg(["mean", "std"])
         matrix = means.apply(lambda row: _format_mean(row["mean"], row["std"]), axis=1).unstack().fillna("")
-        title = "  ".join(str(level) for level in levels if level == level)
+        title = "  ".join(filter(None, map(format_level, levels)))
         blocks += [title, matrix.to_string(), ""]
-    return "\n".join(blocks) or "no run has ended yet"
+    if not blocks:
+        return "no run has ended yet"
+    return "\n".join([*blocks, f"{WEIGHTS[selection]}; ± one standard deviation over seeds"])
+
+
+def _selection(store: Store) -> str:
+    """The weights that the study shows; the last where nothing is known about it, as in the papers' tables."""
+    from unseen.studies.description import find_description
+
+    description = find_description(store.work, store.description)
+    return "last" if description is None else description.selection
 
 
 def _study_axes(entries: pd.DataFrame) -> list[str]:
-    return list(dict.fromkeys(axis for levels in entries.levels.unique() for axis in json.loads(levels)))
+    return list(dict.fromkeys(chain.from_iterable(map(json.loads, entries.levels.unique()))))
 
 
 def _configuration_axes(records: pd.DataFrame, entries: pd.DataFrame) -> list[str]:

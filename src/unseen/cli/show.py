@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from unseen.cli.output import write_output
+from unseen.cli.complete import complete_setting, complete_split, complete_task
+from unseen.cli.output import check_output, load_task, write_output
 from unseen.cli.settings import HELP, parse_settings
 from unseen.errors import UsageError
 
@@ -16,17 +17,19 @@ if TYPE_CHECKING:
     from unseen.tasks.base import Examples, Task
 
 Format = Literal["text", "json", "svg", "png", "html"]
+MOST_SHOWN = 10**9
+"""The bytes that may be used to draw examples that are shown."""
 
 
 def show(
-    task: Annotated[str, typer.Argument(help="A task, e.g. retrieval/T6.")],
-    split: Annotated[str, typer.Option(help="The split to show examples of.")] = "train",
+    task: Annotated[str, typer.Argument(help="A task, e.g. retrieval/T6.", autocompletion=complete_task)],
+    split: Annotated[str, typer.Option(help="The split to show examples of.", autocompletion=complete_split)] = "train",
     n: Annotated[int, typer.Option("-n", help="Number of examples.")] = 3,
     start: Annotated[int, typer.Option(help="Index of the first example.")] = 0,
     data_seed: Annotated[int, typer.Option(help="Data seed.")] = 0,
     format: Annotated[Format, typer.Option(help="Output format.")] = "text",
     out: Annotated[Path | None, typer.Option(help="A file to write; several pictures become NAME-0, NAME-1, …")] = None,
-    set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
+    set: Annotated[list[str] | None, typer.Option("--set", help=HELP, autocompletion=complete_setting)] = None,
 ) -> None:
     """Print examples of a task: the inputs, the question, the answer and why.
 
@@ -36,13 +39,14 @@ def show(
 
     unseen show retrieval/T4 --split ood/single --format svg -n 1 --out t4.svg
     """
-    from unseen.tasks import TASKS
     from unseen.tasks import task as make_task
 
-    options = parse_settings(set or [], {"task": TASKS.load(task)})["task"]
+    check_output(out, format)
+    options = parse_settings(set or [], {"task": load_task(task)})["task"]
     made_task = make_task(task, **options)
     if n < 1:
         raise UsageError(f"-n {n}: give a positive number of examples")
+    _check_size(made_task, n)
     examples = made_task.sample(split, n, start, data_seed)
     page = f"page: tasks/{made_task.name} of the documentation (make docs)"
     if format == "text":
@@ -57,6 +61,21 @@ def show(
         _write_pictures(made_task, examples, format, out)
     else:
         write_output(made_task.picture(examples, 0), out)
+
+
+def _check_size(task: Task, n: int) -> None:
+    """Refuse a few examples that take too much memory: whole blocks are made, so that example i is always the same."""
+    from unseen.memory import format_bytes
+    from unseen.tasks.base import GENERATION
+
+    generated = max(n, task.block)
+    size = generated * task.example_bytes() * GENERATION
+    if size > MOST_SHOWN:
+        raise UsageError(
+            f"{task.name}: to show examples of this size, {generated:,} are drawn at once, which takes about "
+            f"{format_bytes(size)} of memory; at most {format_bytes(MOST_SHOWN)} are used for that. Choose shorter inputs "
+            "or fewer examples; `unseen export` and `train` are bounded by the machine's memory alone"
+        )
 
 
 def _as_text(task: Task, examples: Examples, split: str) -> str:

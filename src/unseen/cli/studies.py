@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from unseen.cli.complete import complete_study
 
 if TYPE_CHECKING:
     from unseen.studies.study import Study
 
 
 def studies(
-    name: Annotated[str | None, typer.Argument(help="A study to describe: a name, or a YAML or Python file.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A study to describe: a name, or a YAML or Python file.", autocompletion=complete_study),
+    ] = None,
 ) -> None:
     """List the studies with their scales, one line each; or show the question, axes and claims of one study.
 
@@ -46,9 +52,12 @@ def studies(
 
 def _describe_study(study: Study) -> list[str]:
     """The question, size, axes, claims and deviations of a study."""
+    from unseen.claims.user_claims import check_study_claims, list_axes
     from unseen.studies.deviations import levels_in_use
+    from unseen.studies.study import is_catalogued
 
     entries = {scale: study.entries(scale) for scale in study.scales}
+    check_study_claims(study, list_axes(entry.levels for entry in chain(*entries.values())))
     lines = [f"{study.name}@{study.version}"]
     if study.question:
         lines.append(study.question)
@@ -60,7 +69,7 @@ def _describe_study(study: Study) -> list[str]:
         lines.append(f"  {scale:<8}{len(scale_entries)} trials, {seeds} seed{'s' * (seeds != 1)}{budget}")
     lines += ["", "axes"]
     levels = {scale: levels_in_use(scale_entries) for scale, scale_entries in entries.items()}
-    for axis in dict.fromkeys(axis for used in levels.values() for axis in used):
+    for axis in dict.fromkeys(chain.from_iterable(levels.values())):
         # Scales with the same levels share a line.
         scales_by_levels: dict[str, list[str]] = {}
         for scale, used in levels.items():
@@ -71,7 +80,7 @@ def _describe_study(study: Study) -> list[str]:
             lines.append(f"  {axis}: {text or 'none'}{suffix}")
     if study.claims:
         lines += ["", f"claims: {', '.join(study.claims)}"]
-    lines += ["", "deviations"]
+    lines += ["", "deviations from the paper" if is_catalogued(study.name) else "notes and differences"]
     if study.notes:
         lines.append(f"  every scale: {'; '.join(study.notes)}")
     for scale in study.scales:

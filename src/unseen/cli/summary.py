@@ -5,21 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unseen.cli.output import align_columns, format_level
+from unseen.cli.option_text import wrap
+from unseen.cli.output import fit_table
+from unseen.names import format_level
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     import pandas as pd
 
-MOST_INTERVALS = 200
-"""Longer tables show standard deviations: so many bootstrap intervals would take too long."""
 MOST_CONFIGURATIONS = 6
 """The number of configurations that a note lists by name."""
+MOST_QUANTITIES = 16
+"""The number of quantities of an analysis that a summary lists."""
 _TITLES = {
     "accuracy": "accuracy",
     "loss": "loss",
     "relative_loss": "mean absolute error relative to the all-zeros predictor",
 }
+WEIGHTS = {"best": "weights best on validation", "last": "last weights"}
+"""How the weights that a table shows are called."""
 _NOT_CONVERGED = "not converged at the end"
 _UNKNOWN = "too few validations to tell whether converged"
 
@@ -27,78 +33,85 @@ _UNKNOWN = "too few validations to tell whether converged"
 def summarize(directory: Path) -> str:
     """The results of a study, or of a single `train`, as a text."""
     from unseen.store.store import Store
+    from unseen.studies.description import find_description
 
     with Store.read(directory) as store:
         records, entries = store.tables(overall=True)
         work = store.work
+        description = find_description(work, store.description)
+    if entries.empty:
+        return f"{work.get('study', directory)}: nothing has been entered yet"
     if "study" in work:
-        return _summarize_study(records, entries, work)
+        selection = "best" if description is None else description.selection
+        return _summarize_study(records, entries, work, selection)
     return _summarize_train(records, entries, work)
 
 
 # -- studies ------------------------------------------------------------------------------------------------------
 
 
-def _summarize_study(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any]) -> str:
-    """One block per scale: a line per configuration, with the score of the best weights on every split."""
+def _summarize_study(records: pd.DataFrame, entries: pd.DataFrame, work: dict[str, Any], selection: str) -> str:
+    """One block per scale: a line per configuration, with the score on every split of the weights that the study shows."""
     from unseen.store.store import ENDED
-    from unseen.store.tables import label_entries
+    from unseen.store.tables import identifying_axes, label_entries
 
-    if entries.empty:
-        return f"{work['study']}: nothing has been entered yet"
     labelled_entries, columns = label_entries(entries)
-    study_axes = [column for column in columns if column != "scale"]
-    axes = []
-    for column in ("task", "model"):
-        names = labelled_entries[column]
-        # Task and model are left out where the study's own axes already determine them.
-        determined = bool(study_axes) and bool(
-            (labelled_entries.groupby(study_axes, dropna=False)[column].nunique() == 1).all()
-        )
-        if names.nunique() > 1 and not determined:
-            axes.append(column)
-    axes += study_axes
+    axes = identifying_axes(labelled_entries, [column for column in columns if column != "scale"])
     lines = []
     for scale, trials in labelled_entries.groupby("scale", sort=False):
         ended = trials.status.isin(ENDED)
         lines += [f"{work['study']} {scale}: {ended.sum()} of {len(trials)} trials have ended", ""]
         if ended.any():
-            lines += _score_tables(records[records["scale"] == scale], axes)
-        lines += ["", *_study_notes(trials, axes)]
+            rows = records[(records["scale"] == scale) & (records["selection"] == selection)]
+            lines += [*(_score_tables(rows, axes) or ["no run has left a score"]), ""]
+        for note in _study_notes(trials, axes, selection):
+            lines += wrap(note)
     return "\n".join(lines)
 
 
 def _score_tables(records: pd.DataFrame, axes: list[str]) -> list[str]:
     """A table of accuracies, and a table of losses for the runs that have no accuracy."""
+    lines: list[str] = []
+    for rows in split_by_metric(records):
+        lines += [*([""] if lines else []), *_score_table(rows, axes)]
+    return lines
+
+
+def split_by_metric(records: pd.DataFrame) -> list[pd.DataFrame]:
+    """The accuracies, and the losses of the runs that have no accuracy, as far as there are some."""
     accuracies = records[records.metric == "accuracy"]
     others = records[~records.trial.isin(accuracies.trial.unique())]
     loss = "relative_loss" if (others.metric == "relative_loss").any() else "loss"
-    lines: list[str] = []
-    for rows in (accuracies, others[others.metric == loss]):
-        if len(rows):
-            lines += [*([""] if lines else []), *_score_table(rows, axes)]
-    return lines
+    return [rows for rows in (accuracies, others[others.metric == loss]) if len(rows)]
+
+
+def scores_by_configuration(
+    records: pd.DataFrame, axes: Sequence[str]
+) -> dict[tuple[str, ...], dict[str, list[float]]]:
+    """{levels of a configuration: {split: values}}, in the order of the study."""
+    scores: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    # Column by column: pandas would give rows of several types one type.
+    columns: list[list[Any]] = [records[name].tolist() for name in (*axes, "split", "value")]
+    for *levels, split, value in zip(*columns, strict=True):
+        configuration = tuple(map(format_level, levels))
+        scores.setdefault(configuration, {}).setdefault(split, []).append(value)
+    return scores
 
 
 def _score_table(records: pd.DataFrame, axes: list[str]) -> list[str]:
     """One line per configuration, one column per split."""
-    best = records[records.selection == "best"]
-    splits = best.split.unique().tolist()
-    # {levels of a configuration: {split: values}}, in the order of the study
-    scores: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    for *levels, split, value in zip(*best[[*axes, "split", "value"]].to_numpy(object).T, strict=True):
-        configuration = tuple(map(format_level, levels))
-        scores.setdefault(configuration, {}).setdefault(split, []).append(value)
+    splits = records.split.unique().tolist()
+    metric = records.metric.iloc[0]
     rows = [[*axes, "runs", *splits]]
-    for configuration, by_split in scores.items():
+    for configuration, by_split in scores_by_configuration(records, axes).items():
         row = [*configuration, str(max(map(len, by_split.values())))]
         for split in splits:
-            row.append(_format_score(by_split[split], len(scores) <= MOST_INTERVALS) if split in by_split else "")
+            row.append(_format_score(by_split[split], metric) if split in by_split else "")
         rows.append(row)
-    return [f"{_TITLES[records.metric.iloc[0]]}:", *align_columns(rows)]
+    return [f"{_TITLES[metric]}:", *fit_table(rows, len(axes) + 1)]
 
 
-def _format_score(values: list[float], interval: bool) -> str:
+def _format_score(values: list[float], metric: str) -> str:
     import numpy as np
 
     from unseen.stats import FEWEST
@@ -107,22 +120,23 @@ def _format_score(values: list[float], interval: bool) -> str:
     finite = finite[np.isfinite(finite)]
     if not len(finite):
         return "none"
-    if interval and len(finite) >= FEWEST:
-        return _format_estimate(finite)
+    if len(finite) >= FEWEST:
+        return _format_estimate(finite, metric)
     spread = f" ± {finite.std(ddof=1):.3f}" if len(finite) > 1 else ""
     return f"{finite.mean():.3f}{spread}"
 
 
-def _format_estimate(values: np.ndarray[Any, Any]) -> str:
-    """The mean of at least three values, with its interval."""
-    from unseen.randomness import stream
-    from unseen.stats import estimate
+def _format_estimate(values: np.ndarray[Any, Any], metric: str) -> str:
+    """The mean of at least three values, with its interval; that of an accuracy ends at 0 and 1."""
+    from unseen.stats import mean_interval
 
-    mean = estimate(values, generator=stream("interval", "summary").block(), covers="seeds")
-    return f"{mean.value:.3f} [{mean.interval.low:.3f}, {mean.interval.high:.3f}]"
+    interval = mean_interval(values, covers="seeds")
+    if metric == "accuracy":
+        interval = interval.within(0.0, 1.0)
+    return f"{values.mean():.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def _study_notes(trials: pd.DataFrame, axes: list[str]) -> list[str]:
+def _study_notes(trials: pd.DataFrame, axes: list[str], selection: str) -> list[str]:
     """Which trials failed, diverged or did not converge, how many are pending, and what the intervals cover."""
     from unseen.stats import FEWEST, INDICATIVE
 
@@ -134,6 +148,7 @@ def _study_notes(trials: pd.DataFrame, axes: list[str]) -> list[str]:
         _UNKNOWN: ended & trials.not_converged.isna(),
     }
     notes = [_list_runs(trials[rows], axes, label) for label, rows in marked.items() if rows.any()]
+    notes += _list_notes(trials)
     pending = int((trials.status == "pending").sum())
     if pending:
         notes.append(f"{pending} trials have not ended; run the same command again to continue them")
@@ -141,12 +156,12 @@ def _study_notes(trials: pd.DataFrame, axes: list[str]) -> list[str]:
         sizes = trials[ended].groupby(axes or "scale", dropna=False).size()
         enough = sizes[sizes >= FEWEST]
         if len(enough):
-            spread = f"intervals: 95 %, bootstrap over seeds ({_describe_seeds(trials)})"
+            spread = f"intervals: 95 %, Student's t over seeds ({_describe_seeds(trials)})"
             if (enough < INDICATIVE).any():
                 spread += "; indicative where there are fewer than 10 seeds"
         else:
             spread = "± one standard deviation"
-        notes.append(f"best weights on validation; {spread}")
+        notes.append(f"{WEIGHTS[selection]}; {spread}")
     return notes
 
 
@@ -181,7 +196,8 @@ def _summarize_train(records: pd.DataFrame, entries: pd.DataFrame, work: dict[st
         )
     metric = "accuracy" if (records.metric == "accuracy").any() else "loss"
     for (split, selection), rows in records[records.metric == metric].groupby(["split", "selection"]):
-        lines.append(_format_seeds(f"{split} {metric}, {selection} weights", rows))
+        lines.append(_format_seeds(f"{split} {metric}, {selection} weights", rows, metric))
+    lines += _format_analyses(records)
     pending = int((entries.status == "pending").sum())
     if pending:
         lines.append(f"{pending} of {len(entries)} runs have not ended")
@@ -195,14 +211,47 @@ def _summarize_train(records: pd.DataFrame, entries: pd.DataFrame, work: dict[st
     for label, applies in marked.items():
         if applies.any():
             lines.append(f"{label}: seed {', '.join(map(str, entries[applies].seed))}")
+    for note in _list_notes(entries):
+        lines += wrap(note)
     if ended.sum() >= 3:
         covered = "initialisation and data" if work.get("data_seed") == "own" else "initialisation, on one data set"
         indicative = "; indicative, fewer than 10 seeds" if ended.sum() < 10 else ""
-        lines.append(f"intervals: 95 %, bootstrap over seeds ({covered}){indicative}")
+        lines.append(f"intervals: 95 %, Student's t over seeds ({covered}){indicative}")
     return "\n".join(lines)
 
 
-def _format_seeds(title: str, rows: pd.DataFrame) -> str:
+def _list_notes(trials: pd.DataFrame) -> list[str]:
+    """What the records of ended trials note, such as an analysis that was left out; the most frequent first."""
+    from unseen.store.store import ENDED
+
+    ended = trials[trials.status.isin(ENDED)]
+    counts = ended.note[ended.note.fillna("") != ""].value_counts()
+    lines = []
+    for note, count in counts.head(MOST_CONFIGURATIONS).items():
+        covered = "" if count == len(ended) else f" ({count} of {len(ended)} runs)"
+        lines.append(f"note: {note}{covered}")
+    if len(counts) > MOST_CONFIGURATIONS:
+        lines.append(f"{len(counts) - MOST_CONFIGURATIONS} further notes: --trials")
+    return lines
+
+
+def _format_analyses(records: pd.DataFrame) -> list[str]:
+    """What the analyses measured, whose metrics are named `analysis/quantity`: the mean over seeds of each quantity."""
+    measured = records[records.metric.str.contains("/")]
+    # Not str.partition: of no rows at all it makes a table without columns.
+    analyses = measured.metric.str.split("/").str[0].rename("analysis")
+    lines = []
+    for (analysis, split, selection), rows in measured.groupby([analyses, "split", "selection"]):
+        means = rows.groupby(rows.metric.str.removeprefix(f"{analysis}/")).value.mean()
+        quantities = [f"{quantity} {mean:.3f}" for quantity, mean in means.items()]
+        more = len(quantities) - MOST_QUANTITIES
+        if more > 0:
+            quantities[MOST_QUANTITIES:] = [f"and {more} more (--format csv)"]
+        lines += wrap(f"{split} {analysis}, {selection} weights, means over seeds: {', '.join(quantities)}")
+    return lines
+
+
+def _format_seeds(title: str, rows: pd.DataFrame, metric: str) -> str:
     """A line with the mean over seeds, its interval, and the value of every seed."""
     import numpy as np
 
@@ -212,7 +261,7 @@ def _format_seeds(title: str, rows: pd.DataFrame) -> str:
     finite = values[np.isfinite(values)]
     mean = f"{finite.mean():.3f}" if len(finite) else "none"
     if len(finite) >= FEWEST:
-        mean = _format_estimate(finite)
+        mean = _format_estimate(finite, metric)
     omitted = f" ({len(values) - len(finite)} not finite, left out)" if len(finite) < len(values) else ""
     by_seed = " ".join(f"{value:.3f}" for value in values)
-    return f"{title}: {mean} over {len(finite)} seeds{omitted}: {by_seed}"
+    return f"{title}: {mean} over {len(finite)} {'seed' if len(finite) == 1 else 'seeds'}{omitted}: {by_seed}"

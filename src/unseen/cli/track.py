@@ -27,10 +27,12 @@ def track(
     unseen track runs/t1 --to tensorboard --out logs
     """
     from unseen.store.store import Store
+    from unseen.tracking import check_installed
     from unseen.tracking.follow import LogWriter
 
-    with Store.read(directory):
-        pass  # a wrong directory is refused before the logs are created
+    check_installed(to)
+    with Store.read(directory) as store:  # a wrong directory or a damaged store is refused before the logs are created
+        _ = store.work, store.entries()
     with LogWriter(directory, to, out) as writer:
         count = writer.update()
     typer.echo(f"{count} runs written to {out}" if count else f"{out} was up to date")

@@ -7,18 +7,23 @@ from typing import Annotated
 
 import typer
 
-from unseen.cli.output import exit_when_interrupted, parse_seeds
+from unseen.cli.complete import complete_model, complete_setting, complete_task
+from unseen.cli.output import exit_when_interrupted, load_task, parse_seeds
 from unseen.cli.settings import HELP, add_steps, parse_settings
 from unseen.cli.track import HELP as TRACK
 
 
 def train(
-    task: Annotated[str, typer.Argument(help="A task, e.g. retrieval/T6.")],
+    task: Annotated[str, typer.Argument(help="A task, e.g. retrieval/T6.", autocompletion=complete_task)],
     model: Annotated[
-        str, typer.Argument(help="A model, e.g. retrieval-transformer, or a class of yours: module:Class.")
+        str,
+        typer.Argument(
+            help="A model, e.g. retrieval-transformer, or your own class as module:Class.",
+            autocompletion=complete_model,
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Results directory; the same training there is continued.")],
-    seeds: Annotated[str, typer.Option(help="Number of seeds (5) or a list (0,3,7).")] = "5",
+    seeds: Annotated[str, typer.Option(help="Number of seeds (5), a list (0,3,7), or one (7,).")] = "5",
     steps: Annotated[int | None, typer.Option(help="Training steps (default: the recipe's).")] = None,
     recipe: Annotated[str, typer.Option(help="quick, or a published one: retrieval-paper, ctl-ndr-paper, …")] = "quick",
     data_seed: Annotated[
@@ -30,7 +35,7 @@ def train(
         bool, typer.Option("--discard-damaged", help="Retrain seeds whose checkpoint is damaged.")
     ] = False,
     track: Annotated[list[str] | None, typer.Option(help=TRACK)] = None,
-    set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
+    set: Annotated[list[str] | None, typer.Option("--set", help=HELP, autocompletion=complete_setting)] = None,
 ) -> None:
     """Train a model on a task and store its results. Run the command again to continue or to add seeds.
 
@@ -40,20 +45,22 @@ def train(
 
     unseen train retrieval/T6 retrieval-lstm --set form=basic --seeds 10 --out runs/t6
 
+    unseen train rules/mlp rules-mlp --set gating=joint --set analyses=specialization --out runs/modules
+
     unseen train ctl/A mine:Model --steps 5000 --out runs/mine
     """
     from unseen.config import Config
     from unseen.models import options as make_model
     from unseen.models.foreign import load_class, options_class
-    from unseen.tasks import TASKS
     from unseen.tasks import task as make_task
-    from unseen.training.recipe import Recipe
+    from unseen.training.recipe import Evaluation, Recipe
     from unseen.training.recipe import recipe as make_recipe
 
     components: dict[str, type[Config]] = {
-        "task": TASKS.load(task),
+        "task": load_task(task),
         "model": options_class(load_class(model)),
         "recipe": Recipe,
+        "evaluation": Evaluation,
     }
     settings = parse_settings(set or [], components)
     add_steps(settings, steps)
@@ -71,6 +78,7 @@ def train(
             model_options,
             seeds=seed_list,
             recipe=used_recipe,
+            evaluation=Evaluation.parse(settings["evaluation"]),
             data_seed=data_seed,
             out=out,
             stack=stack,

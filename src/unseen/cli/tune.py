@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unseen.cli.output import exit_when_interrupted, parse_seeds
+from unseen.cli.output import exit_when_interrupted, load_task, parse_seeds
 from unseen.cli.run import Executor
 from unseen.cli.settings import HELP, add_steps, parse_settings
 from unseen.cli.track import HELP as TRACK
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 def tune(
     task: Annotated[str, typer.Argument(help="A task, e.g. rules/mlp.")],
-    models: Annotated[list[str], typer.Argument(help="Models to compare, e.g. rules-mlp, or classes of yours.")],
+    models: Annotated[
+        list[str], typer.Argument(help="Models to compare, e.g. rules-mlp, or your own classes as module:Class.")
+    ],
     out: Annotated[Path, typer.Option(help="Results directory; the same tuning there is continued.")],
     steps: Annotated[int | None, typer.Option(help="Training steps of a full run (default: the recipe's).")] = None,
     recipe: Annotated[
@@ -36,12 +38,13 @@ def tune(
         typer.Option(help="A search space instead of the grid: learning_rate=1e-5..1e-2, batch=64,256."),
     ] = None,
     tasks: Annotated[int, typer.Option(help="Number of tuning tasks; none of them is reported.")] = 1,
-    seeds: Annotated[str, typer.Option(help="Reported seeds: a number (5) or a list (0,3,7).")] = "5",
+    seeds: Annotated[str, typer.Option(help="Reported seeds: a number (5), a list (0,3,7), or one (7,).")] = "5",
     workers: Annotated[int | None, typer.Option(help="Worker processes (default: one per core).")] = None,
     executor: Annotated[
         Executor, typer.Option(help="local: processes on this machine; ray: a Ray cluster; inline: this process.")
     ] = "local",
     address: Annotated[str | None, typer.Option(help="Address of the Ray cluster (default: start one here).")] = None,
+    device: Annotated[str, typer.Option(help="cpu, or another torch device.")] = "cpu",
     track: Annotated[list[str] | None, typer.Option(help=TRACK)] = None,
     set: Annotated[list[str] | None, typer.Option("--set", help=HELP)] = None,
 ) -> None:
@@ -58,14 +61,13 @@ def tune(
     from unseen.models.foreign import load_class, options_class
     from unseen.running.runner import Settings
     from unseen.store.store import Store
-    from unseen.tasks import TASKS
     from unseen.training.recipe import Recipe
     from unseen.tuning.search_space import parse_space
     from unseen.tuning.tune import contenders
     from unseen.tuning.tune import tune as run_tuning
 
     components: dict[str, type[Config]] = {
-        "task": TASKS.load(task),
+        "task": load_task(task),
         "model": options_class(load_class(models[0])),
         "recipe": Recipe,
     }
@@ -74,7 +76,9 @@ def tune(
         raise UsageError("--set task_seed=…: tune chooses the task seeds itself; tuning tasks have 1000 and above")
     add_steps(settings, steps)
     entries = contenders(task, models, vary=_parse_vary(vary or [], components), recipe=recipe, settings=settings)
-    run_settings = Settings(executor=executor, workers=workers, address=address, keep="none", track=tuple(track or ()))
+    run_settings = Settings(
+        executor=executor, workers=workers, address=address, keep="none", device=device, track=tuple(track or ())
+    )
     with exit_when_interrupted():
         result = run_tuning(
             entries,
@@ -117,7 +121,7 @@ def _format_result(result: TuningResult, records: pd.DataFrame) -> str:
     lines = []
     means: dict[tuple[str, str], dict[str, float]] = {}
     for levels, recipe in zip(result.contenders, result.recipes, strict=True):
-        name = " ".join(str(level) for level in levels.values())
+        name = " ".join(map(str, levels.values()))
         rows = reported
         for axis, level in levels.items():
             rows = rows[rows[axis] == level]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,7 @@ from unseen.compare.run_groups import (
     match_groups,
 )
 from unseen.errors import UsageError, nearest
-from unseen.randomness import stream
-from unseen.stats import FEWEST, Estimate, benjamini_hochberg, paired, permutation_test
+from unseen.stats import FEWEST, Estimate, benjamini_hochberg, compare_means
 
 METRICS = ("accuracy", "relative_loss", "loss")
 """The metric that is compared by default is the first of these that both directories have for a configuration."""
@@ -62,7 +62,7 @@ Scores = Mapping[tuple[str, str], Mapping[tuple[str, str], float]]
 
 
 class Covers(StrEnum):
-    """What varies between the runs compared, and is therefore covered by the interval."""
+    """The sources of variation between the runs compared, which the interval covers."""
 
     SEEDS = "initialisation and data"
     SEEDS_ONE_DATA_SET = "initialisation, on one data set"
@@ -105,7 +105,7 @@ class Comparison:
         """Lines that must not be overlooked: the same trial with other numbers."""
         from unseen.compare.notes import describe_changed_trials
 
-        return tuple(line for pair in self.pairs for line in describe_changed_trials(pair))
+        return tuple(chain.from_iterable(map(describe_changed_trials, self.pairs)))
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -113,6 +113,11 @@ class Comparison:
         from unseen.compare.notes import describe_comparison
 
         return tuple(describe_comparison(self.table, self.axes, self.pairs, self.selection))
+
+
+def pair_title(letter: str) -> str:
+    """The value of the column `pair` for the directory of this letter: the difference that its rows are about."""
+    return f"{letter} − A"
 
 
 class ScoredRun(NamedTuple):
@@ -127,14 +132,28 @@ ScoredRuns = Mapping[tuple[Any, ...], ScoredRun]
 
 
 def compare(
-    directories: Sequence[RunDirectory], *, metric: str | None = None, split: str | None = None, selection: str = "best"
+    directories: Sequence[RunDirectory],
+    *,
+    metric: str | None = None,
+    split: str | None = None,
+    selection: str | None = None,
 ) -> Comparison:
-    """Compare each directory with the first. A positive difference means that its numbers are higher."""
+    """Compare each directory with the first. A positive difference means that its numbers are higher.
+
+    `selection` are the weights, best on validation or last; by default those that the studies show, and the best ones
+    if the studies do not agree.
+    """
     if len(directories) < 2:
         raise UsageError(f"a comparison needs two directories or more, got {len(directories)}")
+    if selection is None:
+        selections = {directory.selection for directory in directories}
+        selection = selections.pop() if len(selections) == 1 else "best"
     if selection not in SELECTIONS:
         raise UsageError(f"unknown selection '{selection}'. {nearest(selection, SELECTIONS)}")
-    letters = [chr(ord("A") + i) if i < 26 else f"D{i + 1}" for i in range(len(directories))]
+    letters = []
+    for number in range(len(directories)):
+        # The alphabet has 26 letters; directories beyond it are numbered.
+        letters.append(chr(ord("A") + number) if number < 26 else f"D{number + 1}")
     a = directories[0]
     scores_a = _collect_scores(a.records, selection)
     rows: list[dict[str, Any]] = []
@@ -151,26 +170,32 @@ def compare(
             group_rows = list(_compare_groups(group_a, group_b, scores, shared, metrics, split))
             empty += not group_rows
             for row in group_rows:
-                rows.append({"pair": f"{letter} − A", "a": a.name, "b": b.name, **configuration, **row})
+                rows.append({"pair": pair_title(letter), "a": a.name, "b": b.name, **configuration, **row})
         if empty == len(groups):
+            plural = "s" * (len(groups) > 1)
             raise UsageError(
-                f"nothing to compare yet: {a.name} and {b.name} share {len(groups)} configurations, but for none of "
-                "them have runs of both ended with a split and a metric in common"
+                f"nothing to compare yet: {a.name} and {b.name} share {len(groups)} configuration{plural}, but for none "
+                "of them have runs of both ended with a split and a metric in common"
             )
         pairs.append(DirectoryPair(letter, a, b, groups, empty, shared))
 
     adjusted = benjamini_hochberg([row["p"] for row in rows])
     for row, p in zip(rows, adjusted.tolist(), strict=True):
         row["p_adjusted"] = p
-    known_axes = dict.fromkeys(_axis_column(axis) for directory in directories for axis in directory.axes)
-    axes = ("task", "model", *(axis for axis in known_axes if any(axis in row for row in rows)))
+    used_columns = set(chain.from_iterable(rows))
+    axes = ["task", "model"]
+    for axis in dict.fromkeys(chain.from_iterable(directory.axes for directory in directories)):
+        if _axis_column(axis) in used_columns and _axis_column(axis) not in axes:
+            axes.append(_axis_column(axis))
     columns = {}
     for name in (*FIRST, *axes, *COLUMNS):
         values = [row.get(name) for row in rows]
         # Levels of several types keep them only in a column of objects.
         mixed = len({type(value) for value in values}) > 1
         columns[name] = pd.Series(values, dtype=object if mixed else None)
-    return Comparison(pd.DataFrame(columns), axes, dict(zip(letters, directories, strict=True)), pairs, selection)
+    return Comparison(
+        pd.DataFrame(columns), tuple(axes), dict(zip(letters, directories, strict=True)), pairs, selection
+    )
 
 
 def _collect_scores(records: pd.DataFrame, selection: str) -> Scores:
@@ -196,12 +221,16 @@ def _check_request(
             f"nothing to compare: no configuration is in both.\n  {a.describe()}\n  {b.describe()}\nConfigurations "
             "are matched on task, model and the levels of the axes that both directories have"
         )
-    for option, value, position in (("split", split, 0), ("metric", metric, 1)):
+    for position, (option, value) in enumerate((("split", split), ("metric", metric))):
         if value is None:
             continue
         names_a = {key[position] for key in scores[0]}
         names_b = {key[position] for key in scores[1]}
-        missing = [directory.name for directory, names in ((a, names_a), (b, names_b)) if value not in names]
+        missing = []
+        if value not in names_a:
+            missing.append(a.name)
+        if value not in names_b:
+            missing.append(b.name)
         if missing:
             raise UsageError(
                 f"{option} '{value}' is not in {' and '.join(missing)}. {nearest(value, names_a & names_b)}"
@@ -244,30 +273,34 @@ def _score_runs(group: RunGroup, scores: Mapping[tuple[str, str], float]) -> Sco
 
 
 def _count_lost(group: RunGroup, scored: ScoredRuns) -> int:
-    """The number of runs that ended without a score: they diverged, failed, or are not finite."""
+    """The number of runs that ended without a finite score: they failed, diverged, or have NaN or infinity."""
     return sum(run.status != "pending" and run.key not in scored for run in group.runs)
 
 
 def _compare_runs(a: ScoredRuns, b: ScoredRuns, shared: SharedTrials) -> dict[str, Any]:
     """Means, difference, interval and test of two groups: over pairs if any seed is shared, else over all runs."""
     keys = sorted(a.keys() & b.keys(), key=repr)
-    runs_a = [a[key] for key in keys] or list(a.values())
-    runs_b = [b[key] for key in keys] or list(b.values())
-    same_trials = [a[key].run.trial for key in keys if a[key].run.is_same(b[key].run)]
-    identical = sum(trial in shared.identical for trial in same_trials)
-    changed = sum(trial in shared.changed for trial in same_trials)
+    runs_a = []
+    runs_b = []
+    identical = 0
+    changed = 0
+    for key in keys:
+        runs_a.append(a[key])
+        runs_b.append(b[key])
+        if a[key].run.is_same(b[key].run):
+            identical += a[key].run.trial in shared.identical
+            changed += a[key].run.trial in shared.changed
+    if not keys:
+        runs_a = list(a.values())
+        runs_b = list(b.values())
     units_a = _average_by_unit(runs_a)
     units_b = _average_by_unit(runs_b)
     mean_a = float(np.mean(list(units_a.values())))
     mean_b = float(np.mean(list(units_b.values())))
     covers = _describe_variation([*runs_a, *runs_b])
     estimate: Estimate | None = None
-    if not keys or identical < len(keys):  # a test of runs against themselves would mean nothing
-        draws = stream("interval", "compare").block()
-        if keys:
-            estimate = paired(units_b, units_a, generator=draws, covers=covers)
-        else:
-            estimate = permutation_test(list(units_b.values()), list(units_a.values()), generator=draws, covers=covers)
+    if not keys or identical < len(keys):  # there is nothing to test between runs and themselves
+        estimate = compare_means(units_b, units_a, covers=covers, paired=bool(keys))
     enough = estimate is not None and estimate.interval.fewest >= FEWEST
     if changed:
         sameness = f"same trial, other numbers: {changed} of {len(keys)}"
@@ -281,7 +314,7 @@ def _compare_runs(a: ScoredRuns, b: ScoredRuns, shared: SharedTrials) -> dict[st
         "difference": mean_b - mean_a,
         "low": estimate.interval.low if estimate else math.nan,
         "high": estimate.interval.high if estimate else math.nan,
-        "p": estimate.p_value if estimate and enough else math.nan,
+        "p": math.nan if estimate is None or estimate.p_value is None else estimate.p_value,
         "test": "paired" if keys else "unpaired",
         "pairs": len(units_a) if keys else 0,
         "runs_a": len(runs_a),
@@ -299,7 +332,7 @@ def _compare_runs(a: ScoredRuns, b: ScoredRuns, shared: SharedTrials) -> dict[st
 
 
 def _average_by_unit(runs: Sequence[ScoredRun]) -> dict[str, float]:
-    """The scores of the units that are resampled: runs or, if there are several tasks, tasks (mean of their runs)."""
+    """The scores of the units of a comparison: runs or, if there are several tasks, tasks (mean of their runs)."""
     several_tasks = len({repr(scored.run.key[0]) for scored in runs}) > 1
     scores: dict[str, list[float]] = {}
     for scored in runs:

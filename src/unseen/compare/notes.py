@@ -85,12 +85,12 @@ def describe_comparison(
 
 
 def _describe_tests(table: pd.DataFrame, axes: Sequence[str]) -> Iterator[str]:
-    """What intervals and p values are, and their limits."""
+    """How intervals and p values were computed, and their limits."""
     tested = table[table["low"].notna()]
     if len(tested):
-        kinds = tested["test"].map({"paired": "sign flips of the pairs", "unpaired": "permutation"})
+        kinds = tested["test"].map({"paired": "t test of the pairs", "unpaired": "Welch's t test"})
         yield (
-            f"intervals: 95 %, bootstrap over {_join_alternatives(tested['covers'])}; p: {_join_alternatives(kinds)}, "
+            f"intervals: 95 %, Student's t over {_join_alternatives(tested['covers'])}; p: {_join_alternatives(kinds)}, "
             f"two-sided; adjusted: Benjamini–Hochberg over {len(tested)} rows"
         )
     paired = table[table["test"] == "paired"]
@@ -104,13 +104,8 @@ def _describe_tests(table: pd.DataFrame, axes: Sequence[str]) -> Iterator[str]:
         yield f"unpaired in {unpaired} of {len(table)} rows (5+4: runs in each directory): no seed in common"
     if tested["indicative"].any():
         yield f"* indicative: fewer than {INDICATIVE} pairs (or runs in a directory)"
-    # With n pairs there are 2ⁿ sign flips, two of which are as extreme as any outcome.
-    small = tested[(tested["test"] == "paired") & (tested["pairs"] < 6)]
-    if len(small):
-        pairs = int(small["pairs"].max())
-        yield f"with {pairs} pairs p can't fall below {2 / 2**pairs:g}"
     if (tested["low"] == tested["high"]).any():
-        yield "an interval of zero width means that all pairs differ by the same amount; that is no certainty"
+        yield "an interval of zero width means that all pairs differ by the same amount, which proves nothing"
     untested = table["low"].isna() & (table["identical"] < table["runs_a"])
     if untested.any():
         yield "no interval and no test below 3 pairs (or 3 runs in each directory)"
@@ -124,7 +119,9 @@ def _describe_tests(table: pd.DataFrame, axes: Sequence[str]) -> Iterator[str]:
 
 def _describe_shared_trials(pair: DirectoryPair) -> Iterator[str]:
     if pair.shared.identical and not pair.shared.changed:
-        yield f"the {len(pair.shared.identical)} runs that A and {pair.letter} both hold are identical, number by number"
+        number = len(pair.shared.identical)
+        runs = "the one run" if number == 1 else f"the {number} runs"
+        yield f"{runs} that A and {pair.letter} both hold {'is' if number == 1 else 'are'} identical, number by number"
     if pair.shared.unshared_records:
         yield f"{pair.shared.unshared_records} numbers of these runs are in one of A and {pair.letter} only"
 
@@ -170,7 +167,10 @@ def _describe_splits(pair: DirectoryPair) -> Iterator[str]:
     """The splits that only one directory was evaluated on."""
     splits = {}
     for letter, directory, groups in _by_directory(pair):
-        trials = {run.trial for group in groups for run in group.runs}
+        trials = set()
+        for group in groups:
+            for run in group.runs:
+                trials.add(run.trial)
         splits[letter] = directory.records["split"][directory.records["trial"].isin(trials)].unique().tolist()
     for letter, other in (("A", pair.letter), (pair.letter, "A")):
         unshared = [split for split in splits[letter] if split not in splits[other]]

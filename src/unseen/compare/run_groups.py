@@ -1,4 +1,4 @@
-"""What result directories hold: runs grouped by configuration, matched between directories, and shared trials."""
+"""The contents of result directories: runs grouped by configuration, matched between directories, and shared trials."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pandas as pd
 from unseen.config import canonical
 from unseen.errors import UsageError
 from unseen.store.store import ENDED, Store
+from unseen.studies.description import find_description
 from unseen.studies.grid import Level
 from unseen.studies.study import SCALES
 from unseen.studies.trial import format_options
@@ -27,7 +28,7 @@ _EVALUATED = ["trial", "evaluation_id"]
 _RECORD_KEY = [*_EVALUATED, "selection", "split", "factor", "level", "metric"]
 _NUMBERS = ["value", "standard_error", "n"]
 _ENDING = ["status", "step", "best_step", "not_converged"]
-_COSTS = ("trial", "seconds", "cpu_seconds", "parameters")
+_COSTS = ("trial", "started", "seconds", "cpu_seconds", "parameters")
 """Columns of the provenance that differ between any two runs of a trial, or say nothing about where it was run."""
 
 
@@ -70,6 +71,8 @@ class RunDirectory:
     entries: pd.DataFrame
     records: pd.DataFrame
     provenance: pd.DataFrame
+    selection: str = "best"
+    """The weights that the study of this directory shows."""
 
     @classmethod
     def read(cls, directory: str | Path) -> RunDirectory:
@@ -79,7 +82,9 @@ class RunDirectory:
             evaluated = entries[_EVALUATED].drop_duplicates()
             records = evaluated.merge(records, on=_EVALUATED, sort=False)  # in the order of the study
             works = {key: stored.work for key, stored in store.configurations().items()}
-            return cls(str(directory), store.work, works, entries, records, store.provenance())
+            description = find_description(store.work, store.description)
+            selection = "best" if description is None else description.selection
+            return cls(str(directory), store.work, works, entries, records, store.provenance(), selection)
 
     @property
     def title(self) -> str:

@@ -1,5 +1,5 @@
-"""The exam: a model on the test battery of all four families. The package can be called: `unseen.exam(MODEL, DIR)`."""
+"""The exam: a model on the test battery from the four papers' families. The package can be called: `unseen.exam(MODEL, DIR)`."""
 
-from unseen.callable_package import make_callable
+from unseen.packages import make_callable
 
 make_callable(__name__, "unseen.api:exam")

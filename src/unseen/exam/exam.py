@@ -1,4 +1,4 @@
-"""The exam: one battery of small tests from all four families, for any model.
+"""The exam: one battery of small tests from the four papers' families, for any model.
 
 A *test* is a world in which a model is trained; an *ability* is measured by a test on one of its splits. So a few
 trainings measure many abilities:
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from unseen.config import digest
@@ -280,7 +281,7 @@ def readings(scale: str) -> list[AbilityReading]:
         for ability, split in worlds[scale].splits.items():
             metric = ability if ability in METRICS else "accuracy"
             by_ability[ability].append(AbilityReading(ability, test, split, metric))
-    return [reading for entries in by_ability.values() for reading in entries]
+    return list(chain.from_iterable(by_ability.values()))
 
 
 def compute_digest(task: Mapping[str, Any], recipe: str, reading: AbilityReading) -> str:
@@ -321,9 +322,11 @@ def exam(model: str | Config | type[nn.Module]) -> Study:
 def check_model(study: Study, scale: str, device: str = "cpu") -> None:
     """Refuse a model that cannot be built for one of the tests, or gives no answer there, before anything is trained."""
     from unseen.running.chunk import check_trial
+    from unseen.running.memory import check_memory
 
     for entry in study.entries(scale, [0]):
         try:
+            check_memory([entry.trial], device)
             check_trial(entry.trial, device)
         except UsageError as error:
             raise UsageError(f"test '{entry.levels['test']}' ({entry.trial.task.name}): {error}") from error

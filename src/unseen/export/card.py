@@ -85,9 +85,9 @@ def measure_split(task: Task, split: str, data_seed: DataSeed) -> SplitMeasures:
     for shortcut in task.shortcuts(split):
         answers = np.asarray(shortcut.answer(examples)).reshape(examples.targets.shape)
         shortcuts.append(MeasuredShortcut(shortcut.name, score_answers(answers == examples.targets), shortcut.ceiling))
-    artefacts = [
-        MeasuredArtefact(artefact, *measure_artefact(artefact, examples)) for artefact in task.artefacts(split)
-    ]
+    artefacts = []
+    for artefact in task.artefacts(split):
+        artefacts.append(MeasuredArtefact(artefact, *measure_artefact(artefact, examples)))
     return SplitMeasures(count, tuple(shortcuts), tuple(artefacts))
 
 

@@ -1,4 +1,4 @@
-"""What depends on the family of a task: its JSON lines, the files beside them, its paper, and where tables come from."""
+"""The parts of an export that depend on a task's family: JSON lines, companion files, paper, and origin of tables."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _gcog_lines(task: GcogTask, examples: Examples, split: str) -> bytes:
     records = []
     for rule, grid, target in zip(tokens.rule.tolist(), tokens.grid, examples.targets.tolist(), strict=True):
         tree = tree_to_json(schema, read_tree(schema, rule))
-        objects = [object_to_json(schema, thing) for thing in read_objects(schema, grid)]
+        objects = [object_to_json(schema, grid_object) for grid_object in read_objects(schema, grid)]
         records.append({"tree": tree, "objects": objects, "target": target})
     return _dump(records)
 

@@ -20,7 +20,7 @@ def new_folder(out: Path) -> Iterator[Path]:
     After a kill, a folder called `.NAME.….partial` remains.
     """
     try:
-        out = out.resolve()
+        out = Path(os.path.realpath(out))  # unlike Path.resolve, this does not fail for links that lead in a circle
         check_free(out)
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = out.with_name(f".{out.name}.{secrets.token_hex(4)}{PARTIAL}")

@@ -104,13 +104,13 @@ class Npz(ExportFormat):
     suffix = ".npz"
 
     def write(self, selected: ExportedSplit, chunks: Iterable[Examples]) -> None:
-        spools: dict[str, _Spool] = {}
+        spools: dict[str, ArraySpool] = {}
         folder = self.folder / f".{selected.file_name}"
         folder.mkdir()
         for examples in chunks:
             for name, values in columns(examples).items():
                 if name not in spools:
-                    spools[name] = _Spool(folder / str(len(spools)), values)
+                    spools[name] = ArraySpool(folder / str(len(spools)), values)
                 spools[name].add(values)
         with zipfile.ZipFile(self.folder / self.file(selected), "w") as archive:
             for name, spool in spools.items():
@@ -122,7 +122,7 @@ class Npz(ExportFormat):
         shutil.rmtree(folder)
 
 
-class _Spool:
+class ArraySpool:
     """The rows of one column so far, in a file without a header."""
 
     def __init__(self, path: Path, first: Array) -> None:
@@ -270,7 +270,10 @@ class HuggingFace(ExportFormat):
         examples = []
         for selected in self.order.parts:
             examples.append(columns(first_example(self.order.task, selected, self.order.data_seed)))
-        return Features({name: _feature([example[name] for example in examples]) for name in examples[0]})
+        features = {}
+        for name in examples[0]:
+            features[name] = _feature([example[name] for example in examples])
+        return Features(features)
 
 
 def _feature(values: list[Array]) -> Any:

@@ -1,4 +1,4 @@
-"""An export that was asked for: its description in every file, and the commands that repeat and verify it."""
+"""A requested export: its description in every file, and the commands that repeat and verify it."""
 
 from __future__ import annotations
 

@@ -19,8 +19,10 @@ BYTES = 2**24
 """The approximate size of a chunk of examples."""
 MOST = 2**16
 """The largest number of examples in a chunk."""
-TARGET, FACTOR = "target", "factor_"
-"""The name of the target's column, and the prefix of the factors' columns."""
+TARGET = "target"
+"""The name of the target's column."""
+FACTOR = "factor_"
+"""The prefix of the factors' columns."""
 
 
 # Which examples.
@@ -56,7 +58,10 @@ def select_splits(task: Task, splits: Sequence[str], n: int | None, data_seed: D
         size = task.size(task.get_split(name).name)
         if size is not None:
             # A named split must have n examples (checked below); of the others, the small ones are exported whole.
-            counts[name] = size if n is None else n if splits else min(n, size)
+            if n is None:
+                counts[name] = size
+            else:
+                counts[name] = n if splits else min(n, size)
         elif n is not None:
             counts[name] = n
         elif splits:

@@ -164,8 +164,10 @@ def _task_golden(task: Task) -> Verdict:
     if declared is None:
         return "shown", f"none are declared; today's are golden = {json.dumps(fingerprints)}"
     if dict(declared) != fingerprints:
-        names = {**fingerprints, **declared}
-        changed = [name for name in names if declared.get(name) != fingerprints.get(name)]
+        changed = []
+        for split in {**fingerprints, **declared}:
+            if declared.get(split) != fingerprints.get(split):
+                changed.append(split)
         raise CheckFailed(
             f"the examples of {', '.join(changed)} are not those declared. If the change is intended, raise version "
             f"and declare the new ones; with this version they are golden = {json.dumps(fingerprints)}"
@@ -256,7 +258,10 @@ def _study_runs(study: Study) -> Verdict:
         if outcome.error:
             raise CheckFailed(f"the trial at {configuration} failed: {outcome.error.strip().splitlines()[-1]}")
         (ended,) = (outcome.finished or {}).values()
-        if ended.status == "diverged" or not all(all(measures.values()) for measures in ended.measures.values()):
+        complete = True
+        for by_selection in ended.measures.values():
+            complete &= all(by_selection.values())
+        if ended.status == "diverged" or not complete:
             raise CheckFailed(
                 f"the trial at {configuration} {ended.status} after {ended.step} steps and left no measures"
             )

@@ -133,7 +133,9 @@ def _builds(plugin: Plugin, cases: list[ModelOnTask]) -> Verdict:
     refused: dict[str, str] = {}
     for task in tasks:
         try:
-            first, again, other_seed = (build(model_options, task.spec, seed) for seed in (1, 1, 2))
+            first = build(model_options, task.spec, 1)
+            again = build(model_options, task.spec, 1)
+            other_seed = build(model_options, task.spec, 2)
         except UsageError as error:
             # The error may wrap a crash inside the model.
             if error.__cause__ is not None and not isinstance(error.__cause__, UsageError):
@@ -181,8 +183,7 @@ def _lengths(case: ModelOnTask) -> Verdict:
 def _context(case: ModelOnTask) -> Verdict:
     """Two training passes with the same dropout bits and two states of torch's generator; one pass with other bits."""
     if not case.stack.takes_context:
-        first, second = (_training_pass(case, None, torch_seed) for torch_seed in (0, 1))
-        if not torch.equal(first, second):
+        if not torch.equal(_training_pass(case, None, torch_seed=0), _training_pass(case, None, torch_seed=1)):
             raise CheckFailed(
                 "two training passes differ: the model has randomness of its own. Take forward(inputs, ctx) and use "
                 "ctx.dropout(x, p) instead of nn.Dropout"
@@ -191,21 +192,24 @@ def _context(case: ModelOnTask) -> Verdict:
     counting = CountingContext()
     with torch.no_grad():
         case.module.train()(case.inputs, counting)
-    bits, other_bits = (
-        torch.from_numpy(stream("kit", seed).block().lanes(counting.used, np.uint16).view(np.int16)) for seed in (0, 1)
-    )
-    first, second = (_training_pass(case, bits, torch_seed) for torch_seed in (0, 1))
-    if not torch.equal(first, second):
+    bits = _dropout_bits(counting.used, seed=0)
+    other_bits = _dropout_bits(counting.used, seed=1)
+    first = _training_pass(case, bits, torch_seed=0)
+    if not torch.equal(first, _training_pass(case, bits, torch_seed=1)):
         raise CheckFailed(
             "two training passes with the same context differ: the model has randomness of its own. Use "
             "ctx.dropout(x, p) instead of nn.Dropout, F.dropout or torch.rand"
         )
-    if counting.used and torch.equal(first, _training_pass(case, other_bits, 0)):
+    if counting.used and torch.equal(first, _training_pass(case, other_bits, torch_seed=0)):
         raise CheckFailed("it takes dropout bits from the context and does nothing with them")
     repeated = [name for name in counting.names if counting.names.count(name) > 1]
     if repeated:
         raise CheckFailed(f"it captures two intermediates called '{repeated[0]}'; give each a name of its own")
     return "ok", "randomness from the context only" if counting.used else "no randomness"
+
+
+def _dropout_bits(count: int, seed: int) -> Tensor:
+    return torch.from_numpy(stream("kit", seed).block().lanes(count, np.uint16).view(np.int16))
 
 
 @torch.no_grad()
@@ -306,6 +310,6 @@ def _summarize_verdicts(verdicts: Sequence[tuple[ModelOnTask, Verdict]]) -> Verd
         prefix = "" if case.task.name in reason else f"{case.task.name}: "
         suffix = f" · and on {len(failures) - 1} more" if len(failures) > 1 else ""
         return "FAIL", f"{prefix}{reason}{suffix}"
-    passed = [verdict for _, verdict in verdicts if verdict[0] == "ok"] or [verdict for _, verdict in verdicts]
-    status, reason = passed[0]
-    return status, f"{reason} · {len(passed)} task{'s' * (len(passed) > 1)}"
+    alike = [verdict for _, verdict in verdicts if verdict[0] == "ok"] or [verdict for _, verdict in verdicts]
+    status, reason = alike[0]
+    return status, f"{reason} · {len(alike)} task{'s' * (len(alike) > 1)}"

@@ -14,10 +14,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from string import Template
+from typing import cast
 
 from unseen.errors import CheckFailed, UsageError, nearest
 from unseen.export.folder import new_folder
 from unseen.kit.plugins import REGISTRIES, PluginKind
+from unseen.names import family_of
 
 TEMPLATE_SUFFIX = ".template"
 _MODULE_FOLDER = "module"
@@ -76,9 +78,9 @@ def choose_names(kind: str, name: str) -> PluginNames:
     >>> choose_names("task", "sums").name, choose_names("model", "slow-reader").cls
     ('sums/plain', 'SlowReaderModel')
     """
-    plugin_kind = next((registered for registered in REGISTRIES if registered == kind), None)
-    if plugin_kind is None:
+    if kind not in REGISTRIES:
         raise UsageError(f"unknown kind of plug-in '{kind}'. {nearest(kind, REGISTRIES)}")
+    plugin_kind = cast("PluginKind", kind)
     if not re.fullmatch(_PATTERNS[plugin_kind], name):
         family = ", with its family before a slash" if plugin_kind == "task" else ""
         tidy = _suggest_name(plugin_kind, name)
@@ -103,8 +105,8 @@ def _check_free(names: PluginNames, suggestion: str) -> None:
             f"{names.kind} '{names.name}' is taken by {registry.entry(names.name).target}; "
             f"choose another name, like {suggestion}"
         )
-    family = names.name.partition("/")[0]
-    if names.kind == "task" and any(entry.name.startswith(f"{family}/") for entry in registry):
+    family = family_of(names.name)
+    if names.kind == "task" and any(family_of(entry.name) == family for entry in registry):
         raise UsageError(f"the family '{family}' is taken; choose another name, like {suggestion}")
     try:
         distribution(names.package)
@@ -116,9 +118,11 @@ def _check_free(names: PluginNames, suggestion: str) -> None:
 def _suggest_name(kind: PluginKind, name: str) -> str:
     """The valid name nearest to an invalid one, `my-task` for `My Task`; empty if there is none."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
-    segments = [re.sub(r"[^a-z0-9]+", "-", segment).strip("-") for segment in spaced.split("/")]
+    segments = []
+    for segment in spaced.split("/")[:2]:
+        segments.append(re.sub(r"[^a-z0-9]+", "-", segment).strip("-"))
     separator = "/" if kind == "task" else "-"
-    tidy = separator.join(segment for segment in segments[:2] if segment).lstrip("0123456789-")
+    tidy = separator.join(filter(None, segments)).lstrip("0123456789-")
     return tidy if re.fullmatch(_PATTERNS[kind], tidy) else ""
 
 
@@ -130,13 +134,13 @@ def _write_files(folder: Path, names: PluginNames, golden: dict[str, str]) -> No
         "command": first_command(names),
         "golden": "\n".join(f'        "{split}": "{fingerprint}",' for split, fingerprint in golden.items()),
     }
-    for path, text in _templates(names):
+    for path, text in read_templates(names):
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(Template(text).substitute(values), encoding="utf-8")
 
 
-def _templates(names: PluginNames) -> Iterator[tuple[Path, str]]:
+def read_templates(names: PluginNames) -> Iterator[tuple[Path, str]]:
     """The path and text of every file of a package: the files that all kinds share first."""
     root = files("unseen.kit") / "templates"
     for folder in ("shared", names.kind):

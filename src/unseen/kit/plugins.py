@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from unseen.errors import UsageError, nearest
 from unseen.models import MODELS
-from unseen.registry import Registry
+from unseen.registry import Registry, plugin_entry_points
 from unseen.studies.catalog import STUDIES
 from unseen.tasks import TASKS
 
@@ -31,11 +30,11 @@ def installed_plugins() -> list[Plugin]:
     """Everything that other packages register by entry points."""
     plugins = []
     for plugin_kind, registry in REGISTRIES.items():
-        packages = {point.name: point.dist.name if point.dist else "" for point in entry_points(group=registry.group)}
+        packages = {point.name: point.dist.name if point.dist else "" for point in plugin_entry_points(registry.group)}
         # Iterating the registry raises an error if two packages register the same name.
-        plugins += [
-            Plugin(plugin_kind, entry.name, packages[entry.name]) for entry in registry if entry.name in packages
-        ]
+        for entry in registry:
+            if entry.name in packages:
+                plugins.append(Plugin(plugin_kind, entry.name, packages[entry.name]))
     return plugins
 
 
@@ -65,12 +64,13 @@ def _find_by_name(name: str, installed: Sequence[Plugin]) -> list[Plugin]:
         if name == plugin.name or _normalize(name) == _normalize(plugin.package):
             matches.append(plugin)
     if not matches:
-        matches = [
-            Plugin(plugin_kind, name, "unseen") for plugin_kind, registry in REGISTRIES.items() if name in registry
-        ]
+        for plugin_kind, registry in REGISTRIES.items():
+            if name in registry:
+                matches.append(Plugin(plugin_kind, name, "unseen"))
     if not matches:
-        names = {entry.name for registry in REGISTRIES.values() for entry in registry}
-        names |= {plugin.package for plugin in installed}
+        names = {plugin.package for plugin in installed}
+        for registry in REGISTRIES.values():
+            names.update(entry.name for entry in registry)
         raise UsageError(f"no task, model, study or installed package is called '{name}'. {nearest(name, names)}")
     return matches
 

@@ -38,6 +38,17 @@ MODELS: Registry[Any] = Registry(
             "unseen.models.backbones.modular:Modular",
             "generic Transformer with modules for feed-forward on any task, with four gatings",
         ),
+        "moe-transformer": (
+            "unseen.models.backbones.experts:MoETransformer",
+            "generic Transformer with a sparse top-k mixture of experts on any task",
+        ),
+        "s4d": ("unseen.models.backbones.state_space:S4D", "generic diagonal state-space model (S4D) on any task"),
+        "mamba": ("unseen.models.backbones.state_space:Mamba", "generic selective state-space model on any task"),
+        "gla": ("unseen.models.backbones.linear_attention:GLA", "generic gated linear attention on any task"),
+        "deltanet": (
+            "unseen.models.backbones.linear_attention:DeltaNet",
+            "generic DeltaNet (linear attention by the delta rule) on any task",
+        ),
         "retrieval-transformer": (
             "unseen.models.retrieval:RetrievalTransformer",
             "the retrieval paper's Transformer, with switches for positions, self-attention, embedding dropout",
@@ -98,8 +109,11 @@ MODELS: Registry[Any] = Registry(
 )
 
 
-BACKBONES = ("lstm", "gru", "rnn", "transformer", "universal-transformer", "ndr", "perceiver", "modular")
-"""The generic models, which read any task."""
+BACKBONES = (
+    *("lstm", "gru", "rnn", "transformer", "universal-transformer", "ndr", "perceiver", "modular"),
+    *("moe-transformer", "s4d", "mamba", "gla", "deltanet"),
+)
+"""The generic models, which read any task, and which the exam compares a model with."""
 
 
 def is_ours(name: str) -> bool:

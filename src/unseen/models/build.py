@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from unseen.config import Config
+from unseen.errors import UsageError
 from unseen.models import MODELS, is_ours
 from unseen.randomness import stream
 from unseen.spec import Spec
@@ -15,6 +16,8 @@ from unseen.spec import Spec
 
 def build(options: Config, spec: Spec, seed: int = 0) -> nn.Module:
     """The model of these options for this spec, with the parameters of a seed; a user's class is imported if need be."""
+    if not isinstance(spec, Spec):
+        raise UsageError(f"a model is built for a spec, got a {type(spec).__name__}; give task.spec")
     if not is_ours(options.name):
         from unseen.models.foreign import ForeignModel, make_builder
 

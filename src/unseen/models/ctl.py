@@ -67,6 +67,9 @@ class CTLBiLSTM(nn.Module):
     The start marker is not read and has no embedding.
     """
 
+    token_offset = -1
+    """The start marker is left out, so that every token is one position earlier than in the task."""
+
     class Options(Config):
         """`width` is that of one direction. Dropout acts on the embedding."""
 
@@ -93,10 +96,10 @@ class CTLBiLSTM(nn.Module):
         if not tokens.shape[1]:  # there is only the start marker: read one step of padding
             tokens = F.pad(tokens, (0, 1))
             mask = F.pad(mask, (0, 1))
-        # A start marker after the first token is no legal input; it is read as an end marker.
+        # A start marker after the first token is not a legal input; it is read as an end marker.
         x = ctx.dropout(self.embed(tokens.clamp_max(self.end_marker)), self.dropout)
         rightwards = self.rightwards(x, mask)
-        leftwards = self.leftwards(x.flip(1), mask.flip(1)).flip(1)
+        leftwards = self.leftwards(x, mask, reverse=True)
         states = ctx.capture("encoder.state", torch.cat([rightwards, leftwards], -1))
         # Padding carries the state on (from zero if it comes first), so that both directions end at their last step.
         width = rightwards.shape[-1]
@@ -187,15 +190,17 @@ class CTLNDR(nn.Module):
     def __init__(self, options: Options, spec: Spec) -> None:
         super().__init__()
         values, classes = vocabulary_sizes(spec)
-        self.layers, self.extra_layers, self.read_at = options.layers, options.extra_layers, options.read_at
+        self.layers = options.layers
+        self.extra_layers = options.extra_layers
+        self.read_at = options.read_at
         self.embed = TokenEmbedding(values, options.width)
         self.block = NDRBlock(
             options.width,
             options.heads,
             options.feedforward,
-            options.dropout,
-            options.key_dropout,
-            options.gate_dropout,
+            dropout=options.dropout,
+            key_dropout=options.key_dropout,
+            gate_dropout=options.gate_dropout,
             form=options.form,
             interleaved=options.interleaved_start,
         )

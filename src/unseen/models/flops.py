@@ -61,7 +61,7 @@ def forward_flops(module: nn.Module, spec: Spec, *, computed: bool = True) -> Fo
 
 def _count_flops(module: nn.Module, spec: Spec, examples: int, computed: bool) -> int:
     device = next((p.device for p in module.parameters()), torch.device("cpu"))
-    inputs = {field.name: _blank(field, spec, examples, device) for field in spec.inputs}
+    inputs = blank_inputs(spec, examples, device)
     # In train mode, torch's own Transformer layers run the operations of training instead of one fused kernel.
     module.train()
     counter = _Counter(computed)
@@ -117,16 +117,16 @@ def _blank_product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _blank_copy(x: Tensor, **layout: Any) -> Tensor:
-    return torch.empty_like(x, **layout) if x.numel() > _LARGE else x.clone(**layout)
+    return torch.empty_like(x, **layout) if x.numel() > COMPUTED_AT_MOST else x.clone(**layout)
 
 
 def _blank_cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     shape = list(tensors[0].shape)
     shape[dim] = sum(x.shape[dim] for x in tensors)
-    return tensors[0].new_empty(shape) if math.prod(shape) > _LARGE else torch.cat(tensors, dim)
+    return tensors[0].new_empty(shape) if math.prod(shape) > COMPUTED_AT_MOST else torch.cat(tensors, dim)
 
 
-_LARGE = 1 << 20
+COMPUTED_AT_MOST = 1 << 20
 """Larger tensors than this are concatenated weights, whose values do not matter if products are not computed."""
 _ATEN = torch.ops.aten
 _FORMULAS: dict[Any, Callable[..., int]] = {**flop_registry, _ATEN.baddbmm_: _baddbmm_in_place_flops}
@@ -147,6 +147,11 @@ def _unfused() -> Iterator[None]:
         warnings.simplefilter("ignore")  # the switch warns about a missing Intel GPU
         with torch.backends.mkldnn.flags(enabled=False):
             yield
+
+
+def blank_inputs(spec: Spec, examples: int, device: torch.device) -> dict[str, Tensor]:
+    """Blank inputs of every field, by name."""
+    return {field.name: _blank(field, spec, examples, device) for field in spec.inputs}
 
 
 def _blank(field: Field, spec: Spec, examples: int, device: torch.device) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, PrivateAttr
 
 from unseen.config import Config, digest
-from unseen.errors import UnknownName, UsageError, nearest
+from unseen.errors import UnknownName, UsageError, nearest, shorten
 from unseen.models import MODELS
+from unseen.packages import search_current_directory
 from unseen.spec import Spec
 
 if TYPE_CHECKING:  # describing a model must not import torch
@@ -75,11 +76,14 @@ def load_class(name: str) -> type[nn.Module]:
     if ":" not in name:
         if "." in name and name not in MODELS:
             likely = ":".join(name.rsplit(".", 1))
-            raise UnknownName(f"unknown model '{name}'. A class of your own is written module:Class, like {likely}")
+            raise UnknownName(
+                f"unknown model '{shorten(name)}'. A class of your own is written module:Class, like {shorten(likely)}"
+            )
         return _check_class(name, MODELS.load(name))
     module, _, path = name.partition(":")
-    if module.endswith(".py") or "/" in module:
-        raise UsageError(f"model '{name}': write the module as Python imports it, like mine:Model")
+    if module.endswith(".py") or "/" in module or not module or not path:
+        raise UsageError(f"model '{name}': write the module as Python imports it, and the class, like mine:Model")
+    search_current_directory()
     try:
         value: Any = import_module(module)
     except ImportError as error:
@@ -87,7 +91,7 @@ def load_class(name: str) -> type[nn.Module]:
             f"model '{name}' can't be imported: {error}. The module must be installed, or lie in the "
             "directory the command is run from"
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends with sys.exit() would end the command, with success
         raise UsageError(f"model '{name}' can't be imported: {module} raised {format_error(error)}") from error
     for attribute in path.split("."):
         if not hasattr(value, attribute):
@@ -113,7 +117,7 @@ def check_importable(model: Config) -> None:
         if module == "__main__":
             reason = f"it is defined in the script or notebook that runs ({module})"
         elif _digest_source(load_class(model.name)) != model.source:
-            reason = "its name stands for other code"
+            reason = "its name refers to other code"
     except UsageError as error:
         reason = str(error)
     if reason:
@@ -142,10 +146,20 @@ def make_builder(model: ForeignModel, spec: Spec) -> Callable[[], nn.Module]:
     return make
 
 
+def required_arguments(parameters: Iterable[inspect.Parameter]) -> list[str]:
+    """The names of the parameters that a call must give a value."""
+    required = []
+    for parameter in parameters:
+        is_variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if parameter.default is parameter.empty and not is_variadic:
+            required.append(parameter.name)
+    return required
+
+
 def _arguments(model: ForeignModel, cls: type[nn.Module], spec: Spec) -> dict[str, Any]:
     """The arguments of the constructor, in order."""
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    needed = required_arguments(parameters)
     if options_class(cls) is not Config:
         arguments: dict[str, Any] = {
             "options": _parse_options(model.name, cls, model.__pydantic_extra__ or {}),
@@ -195,7 +209,7 @@ def _describe(value: object) -> str:
     return f"the class {value.__qualname__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
-def format_error(error: Exception) -> str:
+def format_error(error: BaseException) -> str:
     """An error in one line."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

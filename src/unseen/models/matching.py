@@ -14,6 +14,10 @@ The state is what a backbone carries from token to token, or, if it processes al
 | `gru`, `rnn` | hidden state of every layer | layers · width |
 | `transformer`, `universal-transformer`, `ndr`, `modular` | one vector per token | tokens · width |
 | `perceiver` | the latents | latents · width |
+| `moe-transformer` | one vector per token | tokens · width |
+| `s4d` | complex states of every channel and layer | 2 · layers · state · width |
+| `mamba` | states of every channel and layer, and what the short convolution remembers | layers · (state + kernel − 1) · expand · width |
+| `gla`, `deltanet` | a matrix per head and layer, and what the short convolution remembers | layers · (width / heads + kernel − 1) · width |
 
 The tokens of an example are those of every stream, one for the fields given once, and one to read the answer from.
 """
@@ -103,7 +107,14 @@ _VECTORS: dict[str, Callable[[Any, Spec], int]] = {
     "rnn": lambda options, spec: options.layers,
     "perceiver": lambda options, spec: options.latents,
     **dict.fromkeys(
-        ("transformer", "universal-transformer", "ndr", "modular"), lambda options, spec: count_tokens(spec)
+        ("transformer", "universal-transformer", "ndr", "modular", "moe-transformer"),
+        lambda options, spec: count_tokens(spec),
+    ),
+    "s4d": lambda options, spec: 2 * options.layers * options.state,
+    "mamba": lambda options, spec: options.layers * (options.state + options.kernel - 1) * options.expand,
+    **dict.fromkeys(
+        ("gla", "deltanet"),
+        lambda options, spec: options.layers * (options.width // options.heads + options.kernel - 1),
     ),
 }
 """The number of vectors of its width that a backbone carries."""

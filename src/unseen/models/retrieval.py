@@ -32,6 +32,13 @@ def count_features(spec: Spec) -> tuple[int, int]:
     return sequence.width, query.width
 
 
+class SinusoidalPositions(nn.Module):
+    """The sinusoidal code of n positions, (n, width): a module, so that analyses can replace it."""
+
+    def forward(self, n: int, like: Tensor) -> Tensor:
+        return sinusoids(n, like.shape[1], like.dtype, like.device)
+
+
 class BitsEmbedding(nn.Module):
     """scale · (W x + b), optionally plus sinusoidal positions: (B, n, features) → (B, n, width).
 
@@ -40,7 +47,8 @@ class BitsEmbedding(nn.Module):
 
     def __init__(self, features: int, width: int, *, scale: float = 1.0, positions: bool = False) -> None:
         super().__init__()
-        self.scale, self.positions = scale, positions
+        self.scale = scale
+        self.positions = SinusoidalPositions() if positions else None
         self.linear = Linear(features, width)
         nn.init.uniform_(self.linear.weight, -0.1, 0.1)
 
@@ -48,8 +56,8 @@ class BitsEmbedding(nn.Module):
         # Scale and positions are applied to the small weight and bias instead of to every token.
         weight = self.linear.weight * self.scale
         bias = self.linear.bias * self.scale
-        if self.positions:
-            bias = bias + sinusoids(bits.shape[1], weight.shape[1], weight.dtype, weight.device)
+        if self.positions is not None:
+            bias = bias + self.positions(bits.shape[1], weight)
         return affine(bits.to(weight.dtype), weight, bias)
 
 
@@ -57,29 +65,44 @@ class QueryDecoder(nn.Module):
     """Embed the query, read the states with it, answer with one logit: (B, n, width), (B, features) → (B, 1).
 
     α = softmax(h · q) without scaling and c = Σ α h; without attention c is the last state. Then an MLP on [c; q].
+    With several `readouts`, each has its own embedding of the query and its own attention, and the MLP gets all of
+    [c₁; …; c_k; q₁; …; q_k].
     """
 
-    def __init__(self, features: int, width: int, *, attention: bool = True, rectified: bool = True) -> None:
+    def __init__(
+        self, features: int, width: int, *, attention: bool = True, rectified: bool = True, readouts: int = 1
+    ) -> None:
         super().__init__()
-        self.attention, self.rectified = attention, rectified
+        self.attention = attention
+        self.rectified = rectified
         self.query = Linear(features, width)
-        self.hidden = Linear(2 * width, width)
+        self.hidden = Linear(2 * readouts * width, width)
         self.answer = Linear(width, 1)
+        self.more_queries = nn.ModuleList(Linear(features, width) for _ in range(readouts - 1))
 
     def forward(self, states: Tensor, query: Tensor, ctx: Context = NO_CONTEXT) -> Tensor:
-        embedded = self.query(query.to(states.dtype))
-        if self.rectified:
-            embedded = embedded.relu()
-        if self.attention:
-            # The query is the row of the product, not its column: with a column, a single example would be a
-            # matrix–vector product, which rounds differently from a batched product (see `affine`).
-            weights = (embedded[:, None] @ states.transpose(1, 2)).softmax(-1)
-            weights = ctx.capture("decoder.attention", weights.squeeze(1)).unsqueeze(1)
-            content = (weights @ states)[:, 0]
-        else:
-            content = states[:, -1]
-        logit: Tensor = self.answer(self.hidden(torch.cat([content, embedded], -1)).relu())
+        contents = []
+        queries = []
+        for number, layer in enumerate([self.query, *self.more_queries], start=1):
+            embedded = layer(query.to(states.dtype))
+            if self.rectified:
+                embedded = embedded.relu()
+            # The first keeps the name that it has alone.
+            name = "decoder.attention" if number == 1 else f"decoder.attention.{number}"
+            contents.append(self.read(states, embedded, ctx, name))
+            queries.append(embedded)
+        logit: Tensor = self.answer(self.hidden(torch.cat([*contents, *queries], -1)).relu())
         return logit
+
+    def read(self, states: Tensor, embedded: Tensor, ctx: Context, name: str) -> Tensor:
+        """The content that one read-out takes from the states: (B, width)."""
+        if not self.attention:
+            return states[:, -1]
+        # The query is the row of the product, not its column: with a column, a single example would be a
+        # matrix–vector product, which rounds differently from a batched product (see `affine`).
+        weights = (embedded[:, None] @ states.transpose(1, 2)).softmax(-1)
+        weights = ctx.capture(name, weights.squeeze(1)).unsqueeze(1)
+        return (weights @ states)[:, 0]
 
 
 class LiteralEncoder(nn.Module):
@@ -124,6 +147,9 @@ class RetrievalTransformer(nn.Module):
         decoder_attention: bool = True
         layers: int = Field(1, ge=1)
         heads: int = Field(1, ge=1)
+        readouts: int = Field(
+            1, ge=1, description="times the query reads the states, each with an attention of its own"
+        )
         width: int = Field(100, ge=2)
         dropout: float = Field(0.2, ge=0, lt=1)
 
@@ -133,6 +159,11 @@ class RetrievalTransformer(nn.Module):
                 raise ValueError(
                     "encoder 'literal' has one parameter-free layer, one head and no scale: leave out "
                     "layers, heads and scale_embedding"
+                )
+            if self.readouts > 1 and not self.decoder_attention:
+                raise ValueError(
+                    f"readouts = {self.readouts} without decoder_attention would read the same last state again: "
+                    "leave readouts out"
                 )
             if not self.feedforward and (self.self_attention or self.encoder == "literal"):
                 raise ValueError(
@@ -163,10 +194,13 @@ class RetrievalTransformer(nn.Module):
             )
         else:
             self.encoder = LiteralEncoder(options.self_attention)
-        self.decoder = QueryDecoder(query_features, options.width, attention=options.decoder_attention)
+        self.decoder = QueryDecoder(
+            query_features, options.width, attention=options.decoder_attention, readouts=options.readouts
+        )
 
     def forward(self, inputs: Mapping[str, Tensor], ctx: Context = NO_CONTEXT) -> Tensor:
-        """The logit (B, 1) of yes. Captured activations: `encoder.attention`, `encoder.state`, `decoder.attention`."""
+        """The logit (B, 1) of yes. Captured activations: `encoder.attention`, `encoder.state`, `decoder.attention`
+        (of a further read-out `decoder.attention.2`, …)."""
         embedded = ctx.dropout(self.embed(inputs["sequence"]), self.embed_dropout)
         logit: Tensor = self.decoder(self.encoder(embedded, ctx=ctx), inputs["query"], ctx)
         return logit

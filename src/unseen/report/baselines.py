@@ -9,14 +9,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unseen.names import is_ood
 from unseen.report.charts import filter_rows, metric_tooltip
 from unseen.report.data import Source
 from unseen.report.layout import ChartLayout
 from unseen.report.theme import load_altair
 from unseen.tasks.base import Task
+from unseen.tasks.verify.equivalence import TRAINING, describe_other_forms, read_functions
 
 EXAMPLES = 4_000
-CHANCE, ORACLE = "chance", "oracle"
+EQUIVALENCE_EXAMPLES = 1_000
+"""The test examples that are compared with training, as on the pages of the tasks."""
+GLANCE = 2_000
+"""The training examples that show whether a task has several forms of a function at all."""
+CHANCE = "chance"
+ORACLE = "oracle"
 ALWAYS_0 = "always 0"
 REFERENCE = "reference"
 """The `kind` of the rows of baselines in the data of a figure."""
@@ -59,11 +66,17 @@ def mean_baselines(source: Source, trials: Iterable[str], splits: Iterable[str])
     first_trials = {source.tasks[trial]: trial for trial in trials}
     tasks = [source.task(trial) for trial in list(first_trials.values())[:MAX_TASKS]]
     names = list(splits)
-    tables = [task_baselines(task, name) for task in tasks if task is not None for name in names if name in task.splits]
+    tables = []
+    for task in tasks:
+        if task is not None:
+            tables += [task_baselines(task, split) for split in names if split in task.splits]
     if not tables:
         return {}
-    shared = [name for name in tables[0] if all(name in table for table in tables)]
-    return {name: float(np.mean([table[name] for table in tables])) for name in shared}
+    means = {}
+    for name in tables[0]:
+        if all(name in table for table in tables):
+            means[name] = float(np.mean([table[name] for table in tables]))
+    return means
 
 
 def select_baselines(values: Mapping[str, float], shortcuts: int = 1) -> dict[str, float]:
@@ -116,8 +129,8 @@ def baseline_layers(layout: ChartLayout, x: Any) -> list[Any]:
     layers = [filter_rows(kind=REFERENCE).mark_rule(strokeDash=[5, 4], strokeWidth=1.2).encode(x=x, tooltip=tooltip)]
     alignments = {"left": ("left", -3), "middle": ("center", 0), "right": ("right", 3)}
     for row in (0, 1):
-        for side, (align, dx) in alignments.items():
-            names = filter_rows(kind=REFERENCE, row=row, side=side).mark_text(
+        for direction, (align, dx) in alignments.items():
+            names = filter_rows(kind=REFERENCE, row=row, side=direction).mark_text(
                 baseline="bottom", align=align, dx=dx, dy=-4 - 14 * row, fontSize=11, opacity=0.75, limit=190
             )
             layers.append(names.encode(x=x, y=alt.value(0), text="name:N"))
@@ -134,7 +147,7 @@ def text_sides(values: pd.Series, domain: tuple[float, float]) -> Any:
 
 
 def describe_unseen(task: Task, splits: Iterable[str]) -> list[str]:
-    """For each split a sentence on what training never contained.
+    """For each split a sentence on what training never contained, and on what it has in another form.
 
     >>> from unseen.tasks import task
     >>> describe_unseen(task("retrieval/T6", length=5), ["iid"])
@@ -151,8 +164,30 @@ def describe_unseen(task: Task, splits: Iterable[str]) -> list[str]:
             text = "nothing is unseen but the examples"
         else:
             text = f"no value is unseen ({split.summary})"
-        sentences.append(f"{split.name}: {text}")
+        sentences.append(f"{split.name}: {text}{_describe_other_forms(task, split.name)}")
     return sentences
+
+
+@cache
+def _describe_other_forms(task: Task, split: str) -> str:
+    """How many examples out of distribution compute what training has in another form; empty if none of them do."""
+    if not is_ood(split):
+        return ""
+    size = task.size(split)
+    examples = task.sample(
+        split, EQUIVALENCE_EXAMPLES if size is None else min(EQUIVALENCE_EXAMPLES, size), data_seed="test"
+    )
+    # A glance at a little of training first: of most tasks all forms differ in what they compute.
+    expressions = task.expressions(examples)
+    glance = None if expressions is None else _read_functions(task, GLANCE)
+    if expressions is None or glance is None or not glance.compare(expressions).equivalent:
+        return ""
+    functions = _read_functions(task, TRAINING)
+    assert functions is not None
+    return f"; {describe_other_forms(functions.compare(expressions))}"
+
+
+_read_functions = cache(read_functions)
 
 
 def unseen_notes(source: Source, splits: Iterable[str]) -> list[str]:

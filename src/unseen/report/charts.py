@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from unseen.report.layout import ChartLayout, ChartMetric
+from unseen.report.layout import SEPARATOR, ChartLayout, ChartMetric
 from unseen.report.theme import GROUND, colour_scale, load_altair
 
 ENDED = "ended"
@@ -19,6 +19,10 @@ MAX_DOTS = 2_000
 """Figures of more runs show means and intervals only: more dots would be a smear."""
 WIDTHS = {1: 640, 2: 300, 3: 230, 4: 176}
 """The width of a panel by the number of panels side by side: a page is 1 100 pixels wide."""
+READABLE = 600
+"""The width that the panels of a line should fill together, in pixels, names of rows and numbers beside them excluded."""
+WIDEST = 480
+"""The width beyond which a panel of a paper's figure gets no easier to read."""
 
 
 # -- panels -----------------------------------------------------------------------------------------------------------
@@ -44,7 +48,7 @@ def facet_panels(
     columns = panels_across(layout)
     if columns == 1:
         return alt.layer(*layers, data=rows).properties(width=width, height=height)
-    # An invisible text above every panel: headers are placed above whatever a panel contains, so without it the
+    # An invisible text above every panel: headers are placed above everything that a panel contains, so without it the
     # headers of neighbouring panels would not line up.
     spacer = (
         alt.Chart()
@@ -55,8 +59,8 @@ def facet_panels(
     layered = alt.layer(*layers, spacer, data=rows).properties(width=width, height=height)
     header_options: dict[str, Any] = {}
     if max(map(len, layout.panels)) * 7.5 > width + column_gap:  # long headers are broken into lines
-        header_options = {"labelExpr": "split(datum.label, ' · ')", "labelBaseline": "bottom"}
-        row_gap += 18 * max(label.count(" · ") for label in layout.panels)
+        header_options = {"labelExpr": f"split(datum.label, '{SEPARATOR}')", "labelBaseline": "bottom"}
+        row_gap += 18 * (layout.header_lines - 1)
     header = alt.Header(labelAnchor="start", labelPadding=10, labelLimit=width + column_gap - 8, **header_options)
     faceted = layered.facet(
         facet=alt.Facet("panel:N", title=None, sort=list(layout.panels), header=header),
@@ -96,6 +100,16 @@ def concat_charts(charts: Sequence[Any], columns: int, spacing: Any) -> Any:
     """Charts in a grid with common colours and one legend."""
     chart = load_altair().concat(*charts, columns=columns, spacing=spacing)
     return chart.resolve_scale(color="shared", fill="shared", shape="shared")
+
+
+def widen(width: int, columns: int, panels: int) -> int:
+    """The width of a panel: wider than designed if there are too few panels to fill a line of the page.
+
+    >>> widen(160, 4, 4), widen(160, 4, 2), widen(160, 4, 1)
+    (160, 300, 480)
+    """
+    across = min(columns, panels)
+    return max(width, min(WIDEST, READABLE // max(across, 1)))
 
 
 def add_heading(chart: Any, heading: str) -> Any:

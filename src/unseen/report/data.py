@@ -1,25 +1,26 @@
-"""The tables of a store from which figures and pages are made, and means of runs with bootstrap intervals."""
+"""The tables of a store from which figures and pages are made, and means of runs with intervals."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from unseen.claims.judge_studies import find_first_run, find_taken_over
 from unseen.errors import UsageError
-from unseen.randomness import Floats, Ints, stream
 from unseen.stats import mean_intervals
-from unseen.stats.resampling import resampled_counts
-from unseen.store.store import ENDED, Store
-from unseen.store.tables import curves_table, label_entries, runs_table
-from unseen.studies.study import SCALES, Study, catalogued
-from unseen.tasks import task as make_task
+from unseen.store.store import ENDED, Store, remembered_notes
+from unseen.store.tables import curves_table, identifying_axes, label_entries, runs_table
+from unseen.studies.description import StudyDescription, find_description
+from unseen.studies.study import SCALES
+from unseen.tasks import recorded_task
 from unseen.tasks.base import Task
 
 SERIES = ("variant", "gating", "model")
@@ -28,8 +29,6 @@ SCORES = ("accuracy", "relative_loss", "loss")
 """The metrics by which a run is judged: the first one that it has."""
 RESAMPLES = 2_000
 """Enough for figures: the error of an interval's bounds is about a hundredth of its width."""
-CACHED_RUNS = 200
-"""Resamples of groups up to this many runs are cached, because most figures ask for the same ones."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,16 @@ class Source:
     axes: tuple[str, ...]
     tasks: Mapping[str, str]
     curves: Callable[[], pd.DataFrame]
+    description: StudyDescription | None = None
+    """The description of the study that is in its store, or else the one in this release."""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """The notes of the store: the mode in which claims are judged, and the claims that it registered itself."""
+    first_run: datetime | None = None
+    """When the first run began, if that was noted."""
+    with_weights: frozenset[str] = frozenset()
+    """The trials of which weights are stored."""
+    taken_over: frozenset[str] = frozenset()
+    """The trials that other stores or records files had before."""
 
     @classmethod
     def read(cls, directory: str | Path, scale: str | None = None) -> Source:
@@ -58,6 +67,11 @@ class Source:
         with Store.read(path) as store:
             records, entries = store.tables()
             work = store.work
+            notes = remembered_notes(store.notes())
+            first_run = find_first_run(store)
+            with_weights = frozenset(store.trials_with_weights())
+            taken_over = find_taken_over(store)
+            description = find_description(work, store.description)
         available = sorted(set(entries["scale"]), key=lambda name: SCALES.index(name) if name in SCALES else -1)
         if scale is None:
             ended = set(entries["scale"][entries["status"].isin(ENDED)])
@@ -77,29 +91,38 @@ class Source:
                 return curves_table(store.points(), entries)
 
         tasks = dict(zip(entries["trial"], entries["task"], strict=True))
-        return cls(path, work, scale, records, runs, varied_axes(entries, runs), tasks, cache(curves))
-
-    @property
-    def name(self) -> str:
-        """The study with its version (`quickstart@1`), or the task and model of a single training."""
-        if "study" in self.work:
-            return str(self.work["study"])
-        return " · ".join(
-            str(self.work[component]["name"]) for component in ("task", "model") if component in self.work
+        axes = varied_axes(entries, runs)
+        return cls(
+            path,
+            work,
+            scale,
+            records,
+            runs,
+            axes,
+            tasks,
+            cache(curves),
+            description,
+            notes,
+            first_run,
+            with_weights,
+            taken_over,
         )
 
     @property
-    def study(self) -> Study | None:
-        """The study, if this release has it in this version."""
-        try:
-            return catalogued(self.name) if "study" in self.work else None
-        except UsageError:
-            return None
+    def name(self) -> str:
+        """The study with its version (`quickstart@2`), or the task and model of a single training."""
+        if "study" in self.work:
+            return str(self.work["study"])
+        names = []
+        for component in ("task", "model"):
+            if component in self.work:
+                names.append(str(self.work[component]["name"]))
+        return " · ".join(names)
 
     @property
     def selection(self) -> str:
-        """The weights that are shown: those that the paper of the study tests, otherwise the best on validation."""
-        return "best" if self.study is None else self.study.selection
+        """The weights that are shown: those that the study names, otherwise the best on validation."""
+        return "best" if self.description is None else self.description.selection
 
     @property
     def series(self) -> str:
@@ -129,21 +152,10 @@ class Source:
 
 
 def varied_axes(entries: pd.DataFrame, runs: pd.DataFrame) -> tuple[str, ...]:
-    """The axes of a study, preceded by `task` and `model` where these vary and do not follow from the axes."""
+    """The axes that tell the configurations of a study apart; see `identifying_axes`."""
     if entries.empty:
         return ()
-    axes = [axis for axis in label_entries(entries)[1] if axis != "scale"]
-    independent = []
-    for component in ("task", "model"):
-        follows = bool(axes) and bool((runs.groupby(axes, dropna=False)[component].nunique() == 1).all())
-        if runs[component].nunique() > 1 and not follows:
-            independent.append(component)
-    return (*independent, *axes)
-
-
-def option_column(runs: pd.DataFrame, name: str) -> pd.Series:
-    """A typed option column of runs, such as `recipe.batch`; empty if no run has this option in its version."""
-    return runs[name] if name in runs else pd.Series(None, runs.index, dtype=object)
+    return tuple(identifying_axes(runs, [axis for axis in label_entries(entries)[1] if axis != "scale"]))
 
 
 @cache
@@ -151,7 +163,7 @@ def _make_task(identity: str) -> Task | None:
     options = json.loads(identity)
     version = options.pop("version")
     try:
-        task = make_task(**options)
+        task = recorded_task(**options)
     except UsageError:
         return None
     return task if task.version == version else None
@@ -160,50 +172,48 @@ def _make_task(identity: str) -> Task | None:
 # -- means of runs ----------------------------------------------------------------------------------------------------
 
 
-def means(
-    rows: pd.DataFrame, by: Sequence[str], clusters: str | None = None, resamples: int = RESAMPLES
-) -> pd.DataFrame:
-    """Means of groups of runs with 95 % bootstrap intervals, for thousands of groups at once.
+def means(rows: pd.DataFrame, by: Sequence[str], clusters: str | None = None) -> pd.DataFrame:
+    """Means of groups of runs with 95 % intervals (Student's t, see `unseen.stats`), for thousands of groups at once.
 
     `rows` has one row per run and group with its `value`. The result has one row per group: the columns `by`, `mean`,
     the bounds `low` and `high` (NaN below three runs), the number of `runs`, and how many were `not_converged`. If
-    `clusters` names a column (the task seed), the choice of clusters counts as chance, and the bounds are NaN below
-    three clusters.
+    `clusters` names a column (the task seed), these are the units: the mean is that of their means, and the bounds are
+    NaN below three of them.
 
     >>> rows = pd.DataFrame({"model": ["a"] * 4, "value": [0.7, 0.8, 0.9, 0.8], "not_converged": [0, 1, 0, None]})
-    >>> means(rows, ["model"]).round(1).to_dict("records")
-    [{'model': 'a', 'mean': 0.8, 'low': 0.7, 'high': 0.9, 'runs': 4, 'not_converged': 1}]
+    >>> means(rows, ["model"]).round(2).to_dict("records")
+    [{'model': 'a', 'mean': 0.8, 'low': 0.54, 'high': 0.93, 'runs': 4, 'not_converged': 1}]
     """
     measured = rows[rows["value"].notna()]
+    by = list(by)
+    grouped = measured.groupby(by, sort=False, dropna=False)
     # Groups are numbered in the order of their first rows, which is the order of the result.
-    group = measured.groupby(list(by), sort=False, dropna=False).ngroup().to_numpy()
+    group = grouped.ngroup().to_numpy()
+    runs = np.bincount(group)
     first = np.unique(group, return_index=True)[1]
+    units = pd.DataFrame({"group": group, "value": measured["value"].to_numpy(float)})
     if clusters:
-        cluster, cluster_count = _encode_labels(measured[clusters])
-    else:
-        cluster, cluster_count = np.zeros(len(measured), np.int64), 1
-    values = measured["value"].to_numpy(float)
-    # Sorted within clusters, so that the interval does not depend on the order of the rows.
-    ordered = values[np.lexsort((values, cluster, group))]
-    runs = np.bincount(group, minlength=len(first))
-    start = np.cumsum(runs) - runs
-    # One number for each pair of group and cluster gives the sizes of all clusters in one pass.
-    sizes = np.bincount(group * cluster_count + cluster, minlength=len(first) * cluster_count)
-    # Groups with clusters of equal sizes share one set of resamples: this makes thousands of groups fast.
-    groups_by_sizes: dict[tuple[int, ...], list[int]] = {}
-    for number, row in enumerate(sizes.reshape(len(first), cluster_count).tolist()):
-        groups_by_sizes.setdefault(tuple(filter(None, row)), []).append(number)
+        units = units.assign(cluster=measured[clusters].to_numpy()).groupby(["group", "cluster"], as_index=False).mean()
+    units = units.sort_values(["group", "value"])
+    values = units["value"].to_numpy()
+    sizes = np.bincount(units["group"], minlength=len(first))
+    start = np.cumsum(sizes) - sizes
     mean, low, high = np.full((3, len(first)), np.nan)
-    for cluster_sizes, members in groups_by_sizes.items():
-        table = ordered[start[members][:, None] + np.arange(sum(cluster_sizes))]
+    # Groups of one size are one table.
+    for size in np.unique(sizes):
+        members = np.flatnonzero(sizes == size)
+        table = values[start[members][:, None] + np.arange(size)]
         mean[members] = table.mean(axis=1)
-        counts = shared_resamples(cluster_sizes, resamples, clusters is not None)
-        low[members], high[members] = mean_intervals(table, cluster_sizes, counts, clusters=clusters is not None)
+        low[members], high[members] = mean_intervals(table)
+    # Accuracies end at 0 and 1; errors in percent that were made from them do not.
+    if "metric" in measured and measured["metric"].eq("accuracy").all() and (values <= 1).all():
+        low = np.maximum(low, 0)
+        high = np.minimum(high, 1)
     not_converged = np.zeros(len(measured), bool)
     if "not_converged" in measured:
         not_converged = measured["not_converged"].eq(1).to_numpy()
     return (
-        measured[list(by)]
+        measured[by]
         .iloc[first]
         .reset_index(drop=True)
         .assign(
@@ -214,27 +224,3 @@ def means(
             not_converged=np.bincount(group, not_converged, len(first)).astype(int),
         )
     )
-
-
-def shared_resamples(sizes: tuple[int, ...], resamples: int, clusters: bool) -> Iterator[Floats]:
-    """The resamples of all groups of these sizes, as `mean_intervals` takes them: the same for every figure."""
-    if sum(sizes) <= CACHED_RUNS:
-        yield from _cached_resamples(sizes, resamples, clusters)
-    else:
-        yield from _draw_resamples(sizes, resamples, clusters)
-
-
-@lru_cache(maxsize=32)
-def _cached_resamples(sizes: tuple[int, ...], resamples: int, clusters: bool) -> tuple[Floats, ...]:
-    return tuple(_draw_resamples(sizes, resamples, clusters))
-
-
-def _draw_resamples(sizes: tuple[int, ...], resamples: int, clusters: bool) -> Iterator[Floats]:
-    return resampled_counts(sizes, stream("interval", "figure").block(), resamples, clusters=clusters)
-
-
-def _encode_labels(labels: pd.Series) -> tuple[Ints, int]:
-    """Labels as numbers in the order that `unseen.stats` gives to clusters, and how many there are."""
-    ordered = sorted(set(labels.tolist()), key=repr)
-    codes = {label: code for code, label in enumerate(ordered)}
-    return labels.map(codes).to_numpy(np.int64), len(ordered)

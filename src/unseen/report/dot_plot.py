@@ -18,6 +18,7 @@ from unseen.report.charts import (
     colour_channel,
     fill_channel,
     mean_tooltips,
+    widen,
 )
 from unseen.report.data import means
 from unseen.report.theme import load_altair
@@ -98,6 +99,8 @@ def dot_panels(
     beside the panel.
     """
     alt = load_altair()
+    if columns > 1:
+        width = widen(width, columns, len(panels))
     dots = sum(len(panel.runs) for panel in panels) <= MAX_DOTS
     single = list(rows) == list(series) or len(series) == 1
     row_height = SINGLE_HEIGHT if single else max(SINGLE_HEIGHT, GROUPED_HEIGHT * len(series) + 8)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from unseen.exam import reference as exam_reference
 from unseen.exam.exam import ABILITIES, IID, INSIDE, LEARNED, METRICS, compute_digest, readings
+from unseen.names import bare_name
 from unseen.report.baselines import CHANCE, ORACLE, shortcut_accuracies, task_baselines
 from unseen.report.data import Source, means
+from unseen.stats import FEWEST
+from unseen.stats.ranking import Relation, pooled_deviation, relate, smallest_difference
 from unseen.tasks.base import Task
 
 STUDIES = ("exam", "exam-zoo")
@@ -50,7 +54,7 @@ class ExamResults:
 
 def is_exam(source: Source) -> bool:
     """Whether a directory holds an exam."""
-    return source.name.partition("@")[0] in STUDIES
+    return bare_name(source.name) in STUDIES
 
 
 def read_exam(source: Source, reference: pd.DataFrame | None = None) -> ExamResults | None:
@@ -64,7 +68,7 @@ def read_exam(source: Source, reference: pd.DataFrame | None = None) -> ExamResu
     # The zoo is the reference itself: it is not drawn beside itself.
     comparable = shipped[:0]
     reference_notes: list[str] = []
-    if source.name.partition("@")[0] != "exam-zoo":
+    if bare_name(source.name) != "exam-zoo":
         comparable, reference_notes = exam_reference.comparable(shipped, scores)
     untraced = _find_untraced(source, scores)
     inside = scores[scores["ability"] == INSIDE]
@@ -77,7 +81,7 @@ def read_exam(source: Source, reference: pd.DataFrame | None = None) -> ExamResu
         notes.append(f"{not_converged} of {len(inside)} runs had not converged when training ended.")
     notes += reference_notes
     for (model, ability), activations in untraced.items():
-        notes.append(f"{ability} needs the activations `{activations}`, which {model} does not report.")
+        notes.append(f"{ability} needs the activations {activations}, which {model} does not report.")
     reference_scores = comparable.rename(columns={"backbone": "model"})
     return ExamResults(scores, reference_scores, _compute_bounds(source, scores), untraced, tuple(notes))
 
@@ -92,21 +96,51 @@ def exam_table(results: ExamResults) -> pd.DataFrame:
     """A line per model, ability and test.
 
     Columns: `score` with its interval (`low`, `high`), the number of `runs` and of those that have `learned`, the
-    bounds, and the `place` among the references ("1 of 9": better than all eight).
+    bounds, and the comparison with the reference backbones: how many of them the model is `above`, `level` with and
+    `below` (Welch's test, 5 %, Holm over the backbones), the number of `references` compared, the same in words
+    (`standing`), and the smallest difference that this many seeds can show (`smallest_difference`). The last is known
+    before a run, because its spread is that of the reference.
     """
     by = ["model", "ability", "test"]
     counted = results.counted
     mean = means(counted[counted["group"] == "exam"], by).rename(columns={"mean": "score"})
     runs = results.scores.groupby(by, sort=False).agg(runs=("seed", "size"), learned=("learned", "sum")).reset_index()
     table = runs.merge(mean.drop(columns="runs"), on=by, how="left").merge(results.bounds, on=["ability", "test"])
-    references = means(counted[counted["group"] == REFERENCE], by)
-    ranks = []
-    for ability, test, score in zip(table["ability"], table["test"], table["score"], strict=True):
-        others = references["mean"][(references["ability"] == ability) & (references["test"] == test)]
-        comparable = len(others) > 0 and pd.notna(score)
-        ranks.append(f"{1 + int((others > score).sum())} of {len(others) + 1}" if comparable else "")
-    table = table.assign(place=ranks, _order=table["ability"].map(ABILITIES.index))
+    standings = []
+    for row in table[[*by, "runs"]].to_dict("records"):
+        scores = counted[(counted["ability"] == row["ability"]) & (counted["test"] == row["test"])]
+        of_model = scores["value"][(scores["group"] == "exam") & (scores["model"] == row["model"])]
+        references = scores[scores["group"] == REFERENCE]
+        standings.append(_compare_with_references(of_model, references, row["runs"]))
+    table = pd.concat([table, pd.DataFrame(standings, table.index)], axis=1)
+    table = table.assign(_order=table["ability"].map(ABILITIES.index))
     return table.sort_values(["model", "_order"], kind="stable", ignore_index=True).drop(columns="_order")
+
+
+def _compare_with_references(scores: pd.Series, references: pd.DataFrame, seeds: int) -> dict[str, Any]:
+    """Compare a model's scores with those of the reference backbones: counts, the same in words, and the smallest
+    difference that shows."""
+    values = {str(name): rows.to_list() for name, rows in references.groupby("model")["value"]}
+    values = {name: numbers for name, numbers in values.items() if len(numbers) >= FEWEST}
+    difference = np.nan
+    if values:
+        fewest = min(map(len, values.values()))
+        difference = smallest_difference(seeds, fewest, spread=pooled_deviation(values.values()))
+    counts = dict.fromkeys(Relation, 0)
+    if values and len(scores) >= FEWEST:
+        relations = relate({**values, "": scores.to_list()}, [("", name) for name in values])
+        for relation in relations.values():
+            counts[relation] += 1
+    compared = sum(counts.values())
+    standing = ", ".join(f"{relation.value} {count}" for relation, count in counts.items() if count)
+    return {
+        "standing": standing,
+        "above": counts[Relation.ABOVE],
+        "level": counts[Relation.LEVEL],
+        "below": counts[Relation.BELOW],
+        "references": compared,
+        "smallest_difference": difference,
+    }
 
 
 def _read_scores(source: Source) -> pd.DataFrame:

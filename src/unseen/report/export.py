@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unseen.errors import UsageError, nearest
-from unseen.files import replace_atomically
+from unseen.files import check_folder, check_writable, replace_atomically
 from unseen.report import theme
 from unseen.report.data import Source
 from unseen.report.figure import Drawing, Figure
@@ -29,6 +29,7 @@ def save(figure: Figure, drawing: Drawing, path: str | Path, subtitle: Sequence[
 
 def save_all(source: Source, folder: str | Path) -> list[Path]:
     """Write SVG, PDF, PNG and CSV of every figure that has something to draw to a folder."""
+    check_folder(Path(folder))
     drawings = []
     for figure in figures_of(source):
         drawing = figure.draw(source)
@@ -72,13 +73,13 @@ def check_path(path: Path, formats: Sequence[str]) -> str:
     suffix = path.suffix.lower()
     if suffix not in formats:
         raise UsageError(f"{path}: a figure is written as {', '.join(formats)}. {nearest(suffix, formats)}")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path} can't be written: there is no directory {path.parent}")
+    check_writable(path)
     return suffix
 
 
 def write_file(path: Path, content: str | Callable[[Path], None]) -> Path:
     """Write a file whole or not at all: a text, or what a function writes to the temporary path that it is given."""
+    check_writable(path)
     try:
         with replace_atomically(path) as temporary:
             if isinstance(content, str):

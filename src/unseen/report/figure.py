@@ -1,9 +1,10 @@
-"""What a figure is, and the notes under it: which runs are missing and which have not converged."""
+"""Figures, and the notes under them: which runs are missing and which have not converged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -33,6 +34,7 @@ class Figure:
 
     `name` is unique and names the files of the figure (`gcog/figure3` → gcog-figure3.svg); `origin` is the figure or
     table of a paper, or `ours`. `draw` returns None if none of its runs exist, and a partial drawing if some do.
+    An `illustrative` figure has no run behind it, and is left out of the pages of users' studies.
     """
 
     name: str
@@ -40,6 +42,9 @@ class Figure:
     origin: str
     caption: str
     draw: Callable[[Source], Drawing | None]
+    reads_activations: bool = False
+    """Whether it shows activations of trained models, so that a page explains that word."""
+    illustrative: bool = False
 
     @property
     def file(self) -> str:
@@ -61,28 +66,30 @@ def run_notes(
     ['1 of 3 runs are drawn; 1 failed, 1 has not ended.', 'Hollow dots: 1 run had not converged when it ended.']
     """
     runs = runs.drop_duplicates("trial")
-    drawn = shown.drop_duplicates("trial")
+    drawn_trials = shown.drop_duplicates("trial")
     status = runs["status"].value_counts()
     unfinished = int((~runs["status"].isin([*ENDED, "failed"])).sum())
     missing = [f"{status[name]} {name}" for name in ("failed", "diverged") if name in status]
     if unfinished:
         missing.append(f"{unfinished} {'has' if unfinished == 1 else 'have'} not ended")
     notes = []
-    if len(drawn) < len(runs) or missing:
+    if len(drawn_trials) < len(runs) or missing:
         notes.append(
-            "; ".join([f"{len(drawn)} of {len(runs)} runs are drawn", *filter(None, [", ".join(missing)])]) + "."
+            "; ".join([f"{len(drawn_trials)} of {len(runs)} runs are drawn", *filter(None, [", ".join(missing)])]) + "."
         )
-    has_state = "state" in drawn
-    not_converged = int((drawn["state"] == NOT_CONVERGED if has_state else drawn["not_converged"] == 1).sum())
+    has_state = "state" in drawn_trials
+    not_converged = int(
+        (drawn_trials["state"] == NOT_CONVERGED if has_state else drawn_trials["not_converged"] == 1).sum()
+    )
     if not_converged:
         pronoun = "it" if not_converged == 1 else "they"
         notes.append(f"{mark}{count_runs(not_converged)} had not converged when {pronoun} ended.")
-    not_learned = int((drawn["state"] == NOT_LEARNED).sum()) if has_state else 0
+    not_learned = int((drawn_trials["state"] == NOT_LEARNED).sum()) if has_state else 0
     if not_learned:
         text = f"Hollow diamonds: {count_runs(not_learned)} {'has' if not_learned == 1 else 'have'} not learned{bound}"
         pronoun = "it" if not_learned == 1 else "them"
         notes.append(f"{text}." if counted else f"{text}; no mean except that of training accuracy includes {pronoun}.")
-    scored = runs["status"].isin(["finished", "stopped"]) & runs["trial"].isin(drawn["trial"])
+    scored = runs["status"].isin(["finished", "stopped"]) & runs["trial"].isin(drawn_trials["trial"])
     unknown = int((runs["not_converged"].isna() & scored).sum())
     if unknown:
         pronoun = "it" if unknown == 1 else "they"
@@ -102,7 +109,7 @@ def layout_notes(
     shown = pd.concat([layout.rows[["trial", "not_converged"]] for layout in layouts])
     notes += run_notes(source.runs, shown, mark=mark)
     if splits is None:
-        splits = [name for layout in layouts for name in layout.splits]
+        splits = list(chain.from_iterable(layout.splits for layout in layouts))
     notes += unseen_notes(source, splits)
     return tuple(dict.fromkeys(notes))
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from unseen.claims.render import join_names
+from unseen.names import is_ood, parse_split
 from unseen.report.data import RESAMPLES, Source, means
 from unseen.report.theme import title_of
 
@@ -19,7 +21,8 @@ MAX_SPLIT_PANELS = 12
 MAX_DRAWS = 5_000_000
 """Runs times resamples behind the intervals of one figure: about half a second."""
 SPLIT = "split"
-OUT_OF_DISTRIBUTION = "ood/"
+SEPARATOR = " · "
+"""Between the parts of a panel's heading; a long heading is broken into lines there."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,13 @@ class ChartMetric:
     """A score as figures show it: its title on an axis, and whether higher is better."""
 
     name: str
-    title: str
+    short_title: str
     rising: bool = True
 
     @property
-    def short_title(self) -> str:
-        """The title without its remark."""
-        return self.title.partition(" (")[0]
+    def title(self) -> str:
+        """The title of an axis, which says so where a lower value is better."""
+        return self.short_title if self.rising else f"{self.short_title} (lower is better)"
 
     @property
     def format(self) -> str:
@@ -53,8 +56,8 @@ class ChartMetric:
 
 METRICS = (
     ChartMetric("accuracy", "accuracy"),
-    ChartMetric("relative_loss", "relative loss (lower is better)", rising=False),
-    ChartMetric("loss", "loss (lower is better)", rising=False),
+    ChartMetric("relative_loss", "relative loss", rising=False),
+    ChartMetric("loss", "loss", rising=False),
 )
 """A run is shown by the first of these that it has; real-valued targets have no accuracy."""
 RELATIVE_LOSS_NOTE = "Relative loss: the loss divided by that of always predicting 0."
@@ -78,6 +81,8 @@ class ChartLayout:
     pooled: tuple[str, ...]
     splits: tuple[str, ...]
     averaged: bool
+    header_lines: int = 1
+    """The most lines that the label of a panel may be broken into."""
 
     @property
     def clusters(self) -> str | None:
@@ -86,12 +91,12 @@ class ChartLayout:
 
     @property
     def resamples(self) -> int:
-        """The number of resamples: fewer for very many runs, whose intervals are narrow."""
+        """The number of resamples of profiles and probabilities: fewer for very many runs, whose bands are narrow."""
         return min(RESAMPLES, max(200, MAX_DRAWS // len(self.rows)))
 
     def means(self, *by: str) -> pd.DataFrame:
         """Means with intervals, grouped by some columns of `rows`."""
-        return means(self.rows, by, self.clusters, resamples=self.resamples)
+        return means(self.rows, by, self.clusters)
 
     @property
     def notes(self) -> list[str]:
@@ -100,9 +105,9 @@ class ChartLayout:
         if self.metric.name == "relative_loss":
             notes.append(RELATIVE_LOSS_NOTE)
         if self.pooled:
-            notes.append(f"Runs of all {join_words(self.pooled)} share a panel: separate panels would be too many.")
+            notes.append(f"Runs of all {join_names(self.pooled)} share a panel: separate panels would be too many.")
         if self.averaged:
-            splits = join_words(self.splits) if len(self.splits) <= 4 else f"its {len(self.splits)} splits"
+            splits = join_names(self.splits) if len(self.splits) <= 4 else f"its {len(self.splits)} splits"
             notes.append(f"The value of a run is its mean over {splits}.")
         return notes
 
@@ -129,7 +134,7 @@ def layouts(source: Source, *, every_split: bool = False, panels: bool = True) -
 def informative_splits(source: Source, rows: pd.DataFrame) -> tuple[str, ...]:
     """The splits out of distribution, or if there is none the split on which models are selected."""
     splits = sort_splits(rows[SPLIT])
-    outside = [name for name in splits if name.startswith(OUT_OF_DISTRIBUTION)]
+    outside = [name for name in splits if is_ood(name)]
     if outside:
         return tuple(outside)
     task = source.task(rows["trial"].iloc[0])
@@ -145,9 +150,8 @@ def sort_splits(names: Iterable[str]) -> list[str]:
     """
 
     def sort_key(name: str) -> tuple[object, ...]:
-        familiarity = 0 if name.startswith("train") else 1 if name.startswith("iid") else 2
         pieces = re.split(r"(\d+)", name)
-        return familiarity, [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
+        return parse_split(name).kind, [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
 
     return sorted(set(names), key=sort_key)
 
@@ -180,10 +184,16 @@ def arrange(
         for axis in candidates:
             if _count_combinations(rows, [*panel_axes, axis]) <= MAX_PANELS:
                 panel_axes.append(axis)
+    panel_labels, header_lines = _panel_labels(rows, panel_axes)
+    levels = rows[series_axis].unique().tolist()
+    series_texts = [
+        text or title_of(level, series_axis)
+        for level, text in zip(levels, _level_texts(series_axis, levels), strict=True)
+    ]
     table = pd.DataFrame(
         {
-            "series": rows[series_axis].map({level: title_of(level) for level in rows[series_axis].unique()}),
-            "panel": _panel_labels(rows, panel_axes),
+            "series": rows[series_axis].map(dict(zip(levels, series_texts, strict=True))),
+            "panel": panel_labels,
             "configuration": _number_combinations(rows, other_axes),
             "split": rows[SPLIT],
             "instance": _number_combinations(rows, [axis for axis in INSTANCES if axis in source.axes]),
@@ -200,7 +210,8 @@ def arrange(
         panel_order = panel_order.sort_values(["configuration", "rank"])
     pooled = tuple(axis for axis in other_axes if axis not in panel_axes) if panels else ()
     series = tuple(dict.fromkeys(table["series"]))
-    return ChartLayout(metric, table, series_axis, series, tuple(panel_order["panel"]), pooled, splits, averaged)
+    panel_names = tuple(panel_order["panel"])
+    return ChartLayout(metric, table, series_axis, series, panel_names, pooled, splits, averaged, header_lines)
 
 
 def _informative_axes(rows: pd.DataFrame, axes: Sequence[str]) -> list[str]:
@@ -234,15 +245,18 @@ def _number_combinations(rows: pd.DataFrame, axes: Sequence[str]) -> pd.Series:
     return rows.groupby(list(axes), dropna=False, sort=False).ngroup()
 
 
-def _panel_labels(rows: pd.DataFrame, axes: Sequence[str]) -> pd.Series:
-    """The heading of the panel of each row; '' if there is one panel."""
+def _panel_labels(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[pd.Series, int]:
+    """The heading of the panel of each row ('' if there is one panel), and the most lines that one may be broken into."""
     numbers = _number_combinations(rows, axes)
     combinations = rows[list(axes)].assign(number_=numbers).drop_duplicates("number_")
     texts = [_level_texts(axis, combinations[axis].tolist()) for axis in axes]
     labels = {}
+    most_lines = 1
     for position, number in enumerate(combinations["number_"]):
-        labels[number] = " · ".join(levels[position] for levels in texts if levels[position])
-    return numbers.map(labels)
+        label_lines = [levels[position] for levels in texts if levels[position]]
+        labels[number] = SEPARATOR.join(label_lines)
+        most_lines = max(most_lines, len(label_lines))
+    return numbers.map(labels), most_lines
 
 
 def _level_texts(axis: str, levels: Sequence[object]) -> list[str]:
@@ -254,15 +268,6 @@ def _level_texts(axis: str, levels: Sequence[object]) -> list[str]:
     texts = []
     for level in levels:
         missing = level is None or level != level  # NaN differs from itself
-        text = title_of(level) if are_words else f"{axis}={title_of(level)}"
+        text = title_of(level, axis) if are_words else f"{axis}={title_of(level, axis)}"
         texts.append("" if missing else text)
     return texts
-
-
-def join_words(words: Sequence[str]) -> str:
-    """Words as an enumeration.
-
-    >>> join_words(["a", "b", "c"])
-    'a, b and c'
-    """
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,19 +14,25 @@ import pandas as pd
 
 from unseen.errors import CheckFailed, UsageError
 from unseen.exam import exam
-from unseen.report import assets, theme, verdicts
+from unseen.files import check_writable
+from unseen.names import family_of, name_in_family
+from unseen.report import html_assets, theme, verdicts
 from unseen.report.data import Source
-from unseen.report.exam_scores import is_exam
+from unseen.report.exam_scores import is_exam, read_exam
 from unseen.report.export import FORMATS, write_file
 from unseen.report.figure import Drawing, Figure
 from unseen.report.figures import figures_of
 from unseen.report.sections import costs
 from unseen.report.sections.design import describe_design
 from unseen.report.sections.glossary import select_terms
+from unseen.report.sections.inside import describe_source
 from unseen.report.sections.runs import tabulate_runs
-from unseen.report.sections.summary import answer, count_states, rank_models
+from unseen.report.sections.scores import tabulate_scores
+from unseen.report.sections.specialization import tabulate_specialization
+from unseen.report.sections.summary import answer, count_states
 from unseen.store.schema import FILE, explain_errors
 from unseen.store.store import Store
+from unseen.studies.study import is_catalogued
 
 Say = Callable[[str], None]
 PAPERS: tuple[theme.Paper, ...] = ("light", "dark")
@@ -43,6 +48,7 @@ SECTIONS = {
     "answer": "Answer",
     "design": "Design",
     "claims": "Claims",
+    "inside": "Inside",
     "figures": "Figures",
     "runs": "Every run",
     "deviations": "Deviations",
@@ -85,10 +91,9 @@ def write_page(
     target = Path(out) if out is not None else source.directory / "report.html"
     if target.is_dir():
         raise UsageError(f"{target} is a directory; give a file for the page, such as {target / 'report.html'}")
-    if target.suffix.lower() in FORMATS:
+    if target.suffix.lower() not in ("", ".html", ".htm"):
         raise UsageError(f"{target}: the page is HTML: give --out X.html; {', '.join(FORMATS)} are for --figure NAME")
-    if not target.absolute().parent.is_dir():
-        raise UsageError(f"{target} can't be written: there is no directory {target.parent}")
+    check_writable(target)
     return write_file(target, page(source, say=say))
 
 
@@ -101,34 +106,44 @@ def page(source: Source, figures: Sequence[Figure] | None = None, say: Say = lam
     tables = StoreTables.read(source.directory)
     judged = verdicts.judge_source(source)
     counts = count_states(source)
+    scores = tabulate_scores(source) if len(source.runs) else None
+    modules = tabulate_specialization(source)
+    inside = describe_source(source)
+    exam_results = read_exam(source) if len(source.records) else None
     say("drawing figures")
-    drawn, undrawn = _draw_figures(source, figures)
+    drawings, undrawn = _draw_figures(source, figures)
     say("writing the page")
     ledger = verdicts.claim_rows(judged.verdicts)
+    verdict_names = [row["verdict"] for row in ledger]
     context = {
         "name": source.name or source.directory.name,
         "question": _find_question(source),
         "scale": source.scale,
-        "sections": SECTIONS,
+        "sections": _order_sections(ledger, has_inside=bool(inside)),
         "as_of": _last_written(source.directory),
         "directory": shlex.quote(str(source.directory)),
-        "answer": answer(judged.verdicts, counts, rank_models(source)),
+        "answer": answer(judged.verdicts, counts, scores, exam_results, modules),
+        "inside": inside,
+        "scores": scores if exam_results is None else None,
+        "modules": modules if exam_results is None else None,
+        "silent": judged.silent,
         "counts": counts,
         "other_scales": [scale for scale in tables.scales if scale != source.scale],
         "design": describe_design(source, tables.models, tables.provenance),
-        "study": source.study,
+        "described": source.description is not None,
         "ledger": ledger,
         "unjudged": judged.unread,
         "meanings": verdicts.MEANINGS,
-        "judged": any(row["verdict"] != "not run" for row in ledger),
-        "tally": {verdict: sum(row["verdict"] == verdict for row in ledger) for verdict in verdicts.MEANINGS},
+        "judged": any(name != "not run" for name in verdict_names),
+        "tally": {verdict: verdict_names.count(verdict) for verdict in verdicts.MEANINGS},
         "papers": list(dict.fromkeys(row["paper"] for row in ledger)),
-        "tabs": _group_tabs(drawn),
+        "tabs": _group_tabs(drawings),
         "general_tab": GENERAL_TAB,
         "open_figures": OPEN_FIGURES,
         "open_notes": OPEN_NOTES,
         "undrawn": undrawn,
         "deviations": _list_deviations(source),
+        "published": is_catalogued(source.name) or not source.name,
         "failures": costs.list_failures(source, tables.failures),
         "early": costs.list_ended_early(source),
         "cost": costs.sum_costs(source, tables.spans),
@@ -136,22 +151,27 @@ def page(source: Source, figures: Sequence[Figure] | None = None, say: Say = lam
         "table": tabulate_runs(source),
         "selection": source.selection,
     }
-    body = assets.render("body.html", context)
-    has_charts = bool(drawn)
+    body = html_assets.render("body.html", context)
+    has_charts = bool(drawings)
     context |= {
-        "body": assets.raw(body),
-        "glossary": select_terms(re.sub(r"<[^>]*>", " ", body)),
-        "style": assets.raw(assets.text("report.css")),
-        "scripts": assets.scripts(has_charts),
-        "policy": assets.policy(has_charts),
-        "specs": {figure["id"]: figure["spec"] for figure in drawn},
+        "body": html_assets.raw(body),
+        "glossary": select_terms(
+            source,
+            has_scores=context["scores"] is not None,
+            has_claims=bool(ledger),
+            has_activations=exam_results is not None or any(figure["figure"].reads_activations for figure in drawings),
+        ),
+        "style": html_assets.raw(html_assets.text("report.css")),
+        "scripts": html_assets.scripts(has_charts),
+        "policy": html_assets.policy(has_charts),
+        "specs": {figure["id"]: figure["spec"] for figure in drawings},
         "data": {
             "configs": {paper: chart_config(paper) for paper in PAPERS},
             "table": context["table"],
-            "figures": {figure["id"]: figure["data"] for figure in drawn},
+            "figures": {figure["id"]: figure["data"] for figure in drawings},
         },
     }
-    return assets.render("report.html", context)
+    return html_assets.render("report.html", context)
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -161,7 +181,7 @@ def _draw_figures(source: Source, figures: Sequence[Figure]) -> tuple[list[dict[
     """The figures that have something to draw, and those that fail because learning curves can't be read."""
     from altair.utils.schemapi import debug_mode
 
-    drawn = []
+    drawings = []
     undrawn = []
     # The tests prove that charts are valid; validating them again at every step would double the time.
     with debug_mode(False):
@@ -172,8 +192,8 @@ def _draw_figures(source: Source, figures: Sequence[Figure]) -> tuple[list[dict[
                 undrawn.append(f"{figure.title}: {error}")
                 continue
             if drawing is not None:
-                drawn.append(_figure_context(source, figure, drawing))
-    return drawn, undrawn
+                drawings.append(_figure_context(source, figure, drawing))
+    return drawings, undrawn
 
 
 def _figure_context(source: Source, figure: Figure, drawing: Drawing) -> dict[str, Any]:
@@ -194,7 +214,7 @@ def _figure_context(source: Source, figure: Figure, drawing: Drawing) -> dict[st
         "command": f"unseen report {directory}{scale} --figure {figure.name} --out {figure.file}.svg",
         "rows": len(drawing.data),
         "data": {
-            "columns": [str(name) for name in data.columns],
+            "columns": list(map(str, data.columns)),
             "rows": data.to_numpy().tolist(),
             "all": len(drawing.data),
         },
@@ -205,8 +225,8 @@ def _group_tabs(drawn: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any
     """The figures by the family of their paper, and those for any study."""
     tabs: dict[str, list[dict[str, Any]]] = {}
     for figure in drawn:
-        family, slash, _ = figure["figure"].name.partition("/")
-        tabs.setdefault(family if slash else GENERAL_TAB, []).append(figure)
+        name = figure["figure"].name
+        tabs.setdefault(family_of(name) if name_in_family(name) else GENERAL_TAB, []).append(figure)
     return tabs
 
 
@@ -217,30 +237,39 @@ def chart_config(paper: theme.Paper) -> dict[str, Any]:
     return config | {"background": "transparent", "view": view}
 
 
+def _order_sections(ledger: Sequence[dict[str, Any]], has_inside: bool) -> dict[str, str]:
+    """The sections in the order of the page: figures come before claims that nothing is known about."""
+    names = [name for name in SECTIONS if has_inside or name != "inside"]
+    if all(row["verdict"] == "not run" for row in ledger):
+        names.remove("claims")
+        names.insert(names.index("figures") + 1, "claims")
+    return {name: SECTIONS[name] for name in names}
+
+
 # -- texts ------------------------------------------------------------------------------------------------------------
 
 
 def _find_question(source: Source) -> str:
-    if source.study is not None:
-        return source.study.question
-    if is_exam(source):  # an exam is a study made for a model, so it is not in the catalogue
+    if source.description is not None and source.description.question:
+        return source.description.question
+    if is_exam(source):  # an exam of an older release, which did not store its question
         return exam.QUESTION
-    if "study" in source.work:
-        return f"The study {source.name} is not in the catalogue of this release, so its question is not known."
-    task, _, model = source.name.partition(" · ")
-    return f"How well does {model} solve {task}?" if model else ""
+    if source.description is None and "study" in source.work:
+        return f"The store does not say what the study {source.name} asks, and it is not in this release's catalogue."
+    if "task" not in source.work or "model" not in source.work:
+        return ""
+    return f"How well does {source.work['model']['name']} solve {source.work['task']['name']}?"
 
 
 def _list_deviations(source: Source) -> list[str] | None:
-    """The differences between these runs and the paper; None if there is no study to compare with."""
-    study = source.study
-    if study is None or source.scale not in study.scales:
+    """The differences between these runs and the paper; None if the store does not say, and no study here is it."""
+    scale = None if source.description is None else source.description.scales.get(source.scale)
+    if scale is None or scale.deviations is None:
         return None
-    deviations = list(study.deviations(source.scale))
-    planned = {entry.trial.seed for entry in study.entries(source.scale)}
+    deviations = list(scale.deviations)
     seeds = set(source.runs["seed"])
-    if seeds != planned:
-        deviations.append(f"{len(seeds)} seeds here, {len(planned)} in the current study at this scale")
+    if source.scale and seeds != set(scale.seeds):
+        deviations.append(f"{len(seeds)} seeds here, {len(scale.seeds)} in the study at this scale")
     return deviations
 
 

@@ -22,7 +22,7 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW, GREY = COLOURS = (
 """The colour-blind safe palette of Okabe and Ito, with a darker yellow that is visible on white."""
 
 TITLES = {"none": "Monolithic", "joint": "Modular", "operation": "Modular-op", "truth": "GT-Modular"}
-"""Names shown to readers instead of the level of an axis."""
+"""Names shown to readers instead of the level of the axis `gating`."""
 
 MODEL_COLOURS: dict[str, str] = {
     # rules
@@ -61,13 +61,13 @@ GROUND = {"light": "#FFFFFF", "dark": "#14171C"}
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
-def title_of(level: object) -> str:
+def title_of(level: object, axis: str = "gating") -> str:
     """A level of an axis as readers see it.
 
-    >>> title_of("joint"), title_of("gcog-rnn"), title_of(5)
-    ('Modular', 'gcog-rnn', '5')
+    >>> title_of("joint"), title_of("gcog-rnn"), title_of(5), title_of("none", "positions")
+    ('Modular', 'gcog-rnn', '5', 'none')
     """
-    return TITLES.get(str(level), str(level))
+    return TITLES.get(str(level), str(level)) if axis.endswith("gating") else str(level)
 
 
 def palette(labels: Iterable[str]) -> dict[str, str]:

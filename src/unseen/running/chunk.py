@@ -8,8 +8,8 @@ import socket
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Literal, Protocol
 
@@ -18,16 +18,16 @@ from torch import nn
 from unseen.models import is_ours
 from unseen.models.build import build
 from unseen.running.provenance import provenance
-from unseen.running.stacks import shape
-from unseen.store.schema import Finished, Outcome, Span
+from unseen.running.stacks import stack_key
+from unseen.store.schema import Evaluated, Finished, Outcome, Span
 from unseen.studies.trial import Trial, evaluation_id
 from unseen.tasks.base import Task
-from unseen.training.checkpoint import pack, pack_weights, unpack
+from unseen.training.checkpoint import pack, pack_weights, unpack, unpack_weights
 from unseen.training.convergence import not_converged
-from unseen.training.evaluate import Measure, Origin, evaluate, evaluated_splits, left_out
+from unseen.training.evaluate import Measure, Origin, evaluate, left_out, measured_splits
 from unseen.training.preflight import check_answers, check_model
-from unseen.training.process import one_thread
-from unseen.training.recipe import Evaluation
+from unseen.training.process import device_facts, one_thread
+from unseen.training.recipe import Evaluation, curve_splits
 from unseen.training.stack import Stack, State, load_member
 from unseen.training.trainer import Job, Member, Trainer
 
@@ -36,12 +36,23 @@ KEEP: dict[str, tuple[str, ...]] = {"none": (), "best": ("best",), "all": ("last
 """Which weights are kept when a run ends: none, the best on validation, or the best and the last."""
 
 
+@dataclass(frozen=True)
+class EndedWeights:
+    """How a trial ended, and the weights it ended with, by selection."""
+
+    status: str
+    step: int
+    states: Mapping[str, bytes]
+
+
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """The work that a worker is given: the trials of a stack, their checkpoint (None: from the start), and for how long.
 
     `evaluations` are those of all its trials (default: the first trial's own). `preflight` are the notes of a dry run
-    that was made before; None: this worker makes it.
+    that was made before; None: this worker makes it. With `weights`, by trial, nothing is trained: these
+    weights are evaluated in the ways whose ids are `missing`. With `probe_sizes` nothing is kept: stacks of these sizes
+    are timed on the worker.
     """
 
     ticket: int
@@ -52,6 +63,9 @@ class Chunk:
     device: str = "cpu"
     evaluations: tuple[Evaluation, ...] = ()
     preflight: tuple[str, ...] | None = None
+    weights: Mapping[str, EndedWeights] | None = None
+    missing: tuple[str, ...] = ()
+    probe_sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,14 +128,22 @@ class Worker:
 
     def _do(self, chunk: Chunk, on_tick: Callable[[Tick], bool]) -> Outcome:
         trials = chunk.trials
+        if chunk.probe_sizes:
+            from unseen.running.timing import probe
+
+            times = probe(trials[0], chunk.probe_sizes, chunk.seconds, chunk.device)
+            return Outcome(chunk.ticket, timing=asdict(times))
         evaluations = chunk.evaluations or (trials[0].evaluation,)
         notes = chunk.preflight
         if notes is None:
-            key = shape(trials[0], evaluations)
+            key = stack_key(trials[0], evaluations)
             if key not in self._preflight:
                 self._preflight[key] = tuple(check_trial(trials[0], chunk.device, evaluations))
             notes = self._preflight[key]
-        trainer = self._trainer(chunk)
+        if chunk.weights is not None:
+            evaluated = _evaluate_weights(chunk, chunk.weights, evaluations, notes)
+            return Outcome(chunk.ticket, evaluated=evaluated, preflight=notes)
+        trainer = self._trainer(chunk, evaluations)
         before = {key: (_reached(trainer, key), p.seconds, p.cpu_seconds) for key, p in trainer.progress.items()}
 
         def on_step(now: Trainer) -> bool:
@@ -143,22 +165,26 @@ class Worker:
         self._cached = (hashlib.sha256(checkpoint).hexdigest(), trainer)
         return Outcome(chunk.ticket, checkpoint, points, spans, {}, preflight=notes)
 
-    def _trainer(self, chunk: Chunk) -> Trainer:
+    def _trainer(self, chunk: Chunk, evaluations: Sequence[Evaluation]) -> Trainer:
         cached = self._cached
         self._cached = None
+        job = make_job(chunk.trials, chunk.device, evaluations)
         if chunk.checkpoint is None:
-            return Trainer(make_job(chunk.trials, chunk.device))
+            return Trainer(job)
         if cached is not None and cached[0] == hashlib.sha256(chunk.checkpoint).hexdigest():
-            return cached[1]
-        return Trainer(make_job(chunk.trials, chunk.device), unpack("a checkpoint", chunk.checkpoint))
+            trainer = cached[1]
+            if trainer.job.curve == job.curve:
+                return trainer
+        return Trainer(job, unpack("a checkpoint", chunk.checkpoint))
 
 
-def make_job(trials: Sequence[Trial], device: str = "cpu") -> Job:
-    """Trials of equal shape as a job of the trainer."""
+def make_job(trials: Sequence[Trial], device: str = "cpu", evaluations: Sequence[Evaluation] = ()) -> Job:
+    """Trials of equal shape as a job of the trainer; the evaluations say which splits are on the learning curve."""
     first = trials[0]
     members = tuple(Member(trial.id, trial.seed, trial.data_seed, trial.recipe, trial.task) for trial in trials)
     spec = first.task.spec
-    return Job(first.task, lambda seed: build(first.model, spec, seed), members, device)
+    curve = curve_splits(evaluations)
+    return Job(first.task, lambda seed: build(first.model, spec, seed), members, device, curve=curve)
 
 
 def check_trial(
@@ -167,8 +193,8 @@ def check_trial(
     """The preflight of a trial: its notes; a trial that can't be trained and evaluated is refused.
 
     Models of this package are known to train, so only their answers on the evaluated splits are checked: sequences may
-    be longer there than learned positions. `full` checks them like a user's, and refuses analyses that need activations
-    which the model does not capture.
+    be longer there than learned positions. `full` checks them like a user's, and refuses analyses that the task or the
+    model can't have.
     """
     evaluations = evaluations or (trial.evaluation,)
     make = partial(build, trial.model, trial.task.spec, trial.seed)
@@ -179,9 +205,22 @@ def check_trial(
             )
         splits: list[str] = []
         for evaluation in evaluations:
-            splits += evaluated_splits(trial.task, evaluation)
+            splits += measured_splits(trial.task, evaluation)
         check_answers(Stack([make()]), trial.task, splits, trial.model.name, trial.data_seed)
     return []
+
+
+def check_own_models(trials: Iterable[Trial]) -> None:
+    """Refuse a user's class that can't be trained on one of its tasks, before a trial of it is stored as failed.
+
+    The first trial of every model and task is checked. Models of this package are known to train.
+    """
+    first: dict[tuple[str, str], Trial] = {}
+    for trial in trials:
+        if not is_ours(trial.model.name):
+            first.setdefault((trial.model.name, trial.task.name), trial)
+    for trial in first.values():
+        check_trial(trial)
 
 
 def _reached(trainer: Trainer, key: str) -> int:
@@ -195,15 +234,7 @@ def _finish(
 ) -> dict[str, Finished]:
     """Evaluate the last and the best weights of every member, and collect what is stored of each."""
     states = {"last": trainer.last, "best": trainer.best}
-    measures: dict[str, dict[str, dict[str, list[Measure]]]] = defaultdict(lambda: defaultdict(dict))
-    notes = [trainer.stack.note, *notes]
-    with one_thread():
-        for evaluation in evaluations:
-            for selection, weights in states.items():
-                for key, rows in _measure(trainer, weights, evaluation).items():
-                    measures[key][evaluation_id(evaluation)][selection] = rows
-            origin = _origin(trainer, trainer.job.members)
-            notes += left_out(trainer.stack, trainer.job.task, evaluation, origin)
+    measures, notes = _measure_all(trainer, states, evaluations, notes)
     layout = trainer.stack.layout
     finished = {}
     for key, progress in trainer.progress.items():
@@ -213,18 +244,67 @@ def _finish(
             step=progress.step,
             best_step=progress.best_step,
             not_converged=None if diverged else not_converged(progress.scores),
-            note="; ".join(dict.fromkeys(filter(None, notes))),
-            measures={evaluation: dict(rows) for evaluation, rows in measures[key].items()},
+            note=_note(progress.ending, progress.step, notes),
+            measures=measures.get(key, {}),
             weights={name: pack_weights(states[name][key]) for name in KEEP[keep] if key in states[name]},
             provenance={
                 **provenance(),
-                "device": trainer.job.device,
+                **device_facts(trainer.job.device),
                 "parameters": layout.width - layout.padding,
                 "seconds": round(progress.seconds, 3),
                 "cpu_seconds": round(progress.cpu_seconds, 3),
             },
         )
     return finished
+
+
+def _evaluate_weights(
+    chunk: Chunk, weights: Mapping[str, EndedWeights], evaluations: Sequence[Evaluation], notes: Sequence[str]
+) -> dict[str, Evaluated]:
+    """Evaluate the weights that trials ended with, to the numbers of a run that was evaluated in this way at its end."""
+    trainer = Trainer(make_job(chunk.trials, chunk.device))
+    trainer.settle()
+    states: dict[str, dict[str, State]] = defaultdict(dict)
+    for key, ended in weights.items():
+        for selection, data in ended.states.items():
+            state = unpack_weights(f"the {selection} weights of trial {key}", data)
+            states[selection][key] = {name: tensor.to(chunk.device) for name, tensor in state.items()}
+    measures, notes = _measure_all(trainer, states, evaluations, notes, chunk.missing)
+    facts = {**provenance(), **device_facts(chunk.device)}
+    evaluated = {}
+    for key, ended in weights.items():
+        evaluated[key] = Evaluated(_note(ended.status, ended.step, notes), measures.get(key, {}), facts)
+    return evaluated
+
+
+def _measure_all(
+    trainer: Trainer,
+    states: Mapping[str, Mapping[str, State]],
+    evaluations: Sequence[Evaluation],
+    notes: Sequence[str],
+    missing: Sequence[str] | None = None,
+) -> tuple[dict[str, dict[str, dict[str, list[Measure]]]], list[str]]:
+    """The measures of weights by trial, evaluation id and selection; and the notes of the records.
+
+    The notes are about all evaluations, the measures are those of the `missing` ones (default: all).
+    """
+    measures: dict[str, dict[str, dict[str, list[Measure]]]] = {}
+    notes = [trainer.stack.note, *notes]
+    with one_thread():
+        for evaluation in evaluations:
+            key = evaluation_id(evaluation)
+            for selection, weights in states.items() if missing is None or key in missing else ():
+                for trial, rows in _measure(trainer, weights, evaluation).items():
+                    measures.setdefault(trial, {}).setdefault(key, {})[selection] = rows
+            origin = _origin(trainer, trainer.job.members)
+            notes += left_out(trainer.stack, trainer.job.task, evaluation, origin)
+    return measures, notes
+
+
+def _note(ending: str, step: int, notes: Sequence[str]) -> str:
+    """The note of a trial: why it ended before its last step, then what holds for all of its stack."""
+    why = f"ended at a plateau, after {step} steps" if ending == "stopped" else ""
+    return "; ".join(dict.fromkeys(filter(None, [why, *notes])))
 
 
 def _measure(trainer: Trainer, weights: Mapping[str, State], evaluation: Evaluation) -> dict[str, list[Measure]]:

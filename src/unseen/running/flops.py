@@ -17,10 +17,14 @@ BACKWARD = 2
 
 @dataclass(frozen=True)
 class StepCost:
-    """Parameters one member trains, and the FLOPs (a multiply-add is two) of one of its steps, whole batch."""
+    """Parameters one member trains, and the FLOPs (a multiply-add is two) of one of its steps, whole batch.
+
+    `error` says why nothing could be counted; it is empty for a model that can be used.
+    """
 
     parameters: int
     flops: float
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class _Counted:
     parameters: int
     fixed: float
     per_example: float
+    error: str = ""
 
 
 def step_cost(trial: Trial) -> StepCost:
@@ -44,30 +49,31 @@ def step_cost(trial: Trial) -> StepCost:
     >>> from unseen.tasks import task
     >>> trial = Trial(task("retrieval/T6", length=5), options("retrieval-transformer"), recipe(), Evaluation(), 0, 0)
     >>> step_cost(trial)
-    StepCost(parameters=88601, flops=208560000.0)
+    StepCost(parameters=88601, flops=208560000.0, error='')
     """
-    by_length = trial.recipe.batches == "lengths"
-    key = (trial.model.as_json, trial.task.as_json, by_length)
+    batches = trial.recipe.batches
+    key = (trial.model.as_json, trial.task.as_json, batches)
     if key not in _BY_TASK:
         # Thousands of tasks share few specs: counted once for each model and spec.
         spec = trial.task.spec
-        typical = typical_spec(trial.task, by_length)
+        typical = typical_spec(trial.task, batches)
         shared_key = (identity_text(trial.model), spec, typical)
         if shared_key not in _BY_SPEC:
             _BY_SPEC[shared_key] = _count(trial.model, spec, typical)
         _BY_TASK[key] = _BY_SPEC[shared_key]
     counted = _BY_TASK[key]
     flops = (1 + BACKWARD) * (counted.fixed + counted.per_example * trial.recipe.batch)
-    return StepCost(counted.parameters, flops)
+    return StepCost(counted.parameters, flops, counted.error)
 
 
-_BY_TASK: dict[tuple[str, str, bool], _Counted] = {}
+_BY_TASK: dict[tuple[str, str, str], _Counted] = {}
 _BY_SPEC: dict[tuple[str, Spec, Spec], _Counted] = {}
 
 
 def _count(model: Config, spec: Spec, typical: Spec) -> _Counted:
     from unseen.models.build import parameter_count  # loads torch
     from unseen.models.flops import build_uninitialised, forward_flops
+    from unseen.models.foreign import format_error
 
     try:
         module = build_uninitialised(model, spec)
@@ -75,5 +81,5 @@ def _count(model: Config, spec: Spec, typical: Spec) -> _Counted:
         return _Counted(parameter_count(module), forward.fixed, forward.each)
     except UsageError:
         raise
-    except Exception:  # the model can't be used: its trials will fail, and say why
-        return _Counted(0, 0.0, 0.0)
+    except Exception as error:  # the model can't be used: its trials will fail, and say why
+        return _Counted(0, 0.0, 0.0, format_error(error))

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from unseen.running.stacks import arrange, collect_evaluations, makespan
-from unseen.studies.trial import Entry
+from unseen.errors import UsageError
+from unseen.running.stacks import collect_evaluations, divide_into_stacks, makespan
+from unseen.studies.trial import Entry, format_options
 
 if TYPE_CHECKING:
     from unseen.running.timing import Timing
@@ -37,7 +38,8 @@ class WorkTotals:
 class Plan:
     """A study at one scale: what remains of it in all and at each level of each axis, in how many stacks.
 
-    `parameters` are the fewest and the most that a model of the study trains; `wall_seconds` is the time from start to
+    `parameters` are the fewest and the most that a model of the study trains; `memory` are the bytes that the largest
+    stack needs, so a worker (0 where nothing is left to do); `wall_seconds` is the time from start to
     end with this many workers (None: not estimated), an upper bound if members may stop early (`at_most`).
     """
 
@@ -45,13 +47,14 @@ class Plan:
     levels: Mapping[str, Mapping[Level, WorkTotals]]
     stacks: int
     parameters: tuple[int, int]
+    memory: float
     workers: int
     wall_seconds: float | None
     at_most: bool
 
 
 class _Remaining(NamedTuple):
-    """What remains of one trial."""
+    """The remaining work of one trial."""
 
     share: float
     steps: int
@@ -66,11 +69,12 @@ def plan(
     id, that has been done (see `shares_done`). A trial with several evaluations is counted once, and at all its levels.
     """
     from unseen.running.flops import step_cost  # loads torch
+    from unseen.running.memory import stack_memory
 
     trials = {entry.trial.id: entry.trial for entry in entries}
     shares = {trial: 1 - (done or {}).get(trial, 0.0) for trial in trials}
     pending = [trial for trial in trials.values() if shares[trial.id]]
-    stacks = arrange(pending, workers, timing, evaluations=collect_evaluations(entries))
+    stacks = divide_into_stacks(pending, workers, timing, evaluations=collect_evaluations(entries))
     seconds: dict[str, float] = {}
     if timing is not None:
         for stack in stacks:
@@ -92,20 +96,41 @@ def plan(
         for axis, level in entry.levels.items():
             by_level[axis][level].append(remaining[entry.trial.id])
     timed = timing is not None
-    levels = {
-        axis: {level: _add_up(rows, timed) for level, rows in by_axis.items()} for axis, by_axis in by_level.items()
-    }
-    stack_times = [sum(seconds[trial.id] for trial in stack) for stack in stacks] if timed else []
+    levels: dict[str, dict[Level, WorkTotals]] = {}
+    for axis, by_axis in by_level.items():
+        levels[axis] = {level: _add_up(rows, timed) for level, rows in by_axis.items()}
+    stack_times = []
+    if timed:
+        for stack in stacks:
+            stack_times.append(sum(seconds[trial.id] for trial in stack))
     wall_seconds = START + makespan(stack_times, workers) if stack_times else 0.0
     return Plan(
         whole=_add_up(list(remaining.values()), timed),
         levels=levels,
         stacks=len(stacks),
         parameters=(min(parameters), max(parameters)),
+        memory=stack_memory(stacks),
         workers=workers,
         wall_seconds=wall_seconds if timed else None,
-        at_most=any(trial.recipe.patience is not None for trial in pending),
+        at_most=any(trial.recipe.plateau is not None for trial in pending),
     )
+
+
+def check_entries(entries: Iterable[Entry], *, runnable: bool = True) -> None:
+    """Refuse models that can't be built and, if they are to be `runnable` here, those that do not fit this machine's
+    memory."""
+    from unseen.running.flops import step_cost  # loads torch
+    from unseen.running.memory import check_memory
+
+    trials = {entry.trial.id: entry.trial for entry in entries}.values()
+    if runnable:
+        check_memory(trials)
+    for trial in trials:
+        cost = step_cost(trial)
+        if cost.error:
+            check_memory([trial])  # says how much is needed, where the allocator only says that it is too much
+            names = f"{format_options(trial.model.options())} on {format_options(trial.task.options())}"
+            raise UsageError(f"{names} can't be used: {cost.error}")
 
 
 def shares_done(store: Store, entries: Iterable[Entry]) -> dict[str, float]:

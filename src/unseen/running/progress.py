@@ -39,7 +39,7 @@ class Progress:
         self._trials: dict[str, Trial] = {}
         self._total = self._done = 0.0
         self._steps, self._ended, self._failed = 0, 0, 0
-        self._began = self._said = time.monotonic()
+        self._began = self._last_line = time.monotonic()
 
     def __enter__(self) -> Self:
         if self._style == "auto" and sys.stderr.isatty():
@@ -60,17 +60,24 @@ class Progress:
         if self._bars is not None:
             self._bars.stop()
 
-    def say(self, text: str) -> None:
-        """What is being done before the first step."""
+    def show_status(self, text: str) -> None:
+        """Show what is being done before the first step."""
         if self._bars is not None and self._overall is not None:
             self._bars.update(self._overall, news=text)
+
+    def announce(self, text: str) -> None:
+        """A line that stays: what the user should know before the work begins."""
+        if self._bars is not None:
+            self._bars.console.print(text, markup=False)
+        elif self._style != "none":
+            sys.stderr.write(f"{text}\n")
 
     def begin(self, trials: Sequence[Trial], reached: Mapping[str, int]) -> None:
         """All the trials to come, and the step of those that were begun before."""
         self._trials = {c.id: c for c in trials}
         self._reached = {c.id: reached.get(c.id, 0) for c in trials}
         self._total = sum(self._price(c.id, c.recipe.steps - self._reached[c.id]) for c in trials)
-        self._began = self._said = time.monotonic()
+        self._began = self._last_line = time.monotonic()
         self._show()
 
     def start(self, ticket: int, trials: Sequence[Trial]) -> None:
@@ -101,10 +108,10 @@ class Progress:
             self._bars.remove_task(bar)
 
     def advance(self, outcome: Outcome) -> None:
-        """What a chunk has done is in the store; what early stopping saved counts as done."""
+        """Count what a chunk has done, now that it is in the store; steps that early stopping saved count as done."""
         for trial, span in (outcome.spans or {}).items():
             self._reach(trial, span.end)
-        for trial in outcome.finished or {}:
+        for trial in {**(outcome.finished or {}), **(outcome.evaluated or {})}:
             self._skip(trial)
             self._ended += 1
         self._show()
@@ -113,8 +120,10 @@ class Progress:
         """A trial has failed."""
         self._skip(trial)
         self._failed += 1
-        found = self._trials[trial]
-        name = f"{format_options(found.task.options())} · {format_options(found.model.options())} · seed {found.seed}"
+        failed = self._trials[trial]
+        name = (
+            f"{format_options(failed.task.options())} · {format_options(failed.model.options())} · seed {failed.seed}"
+        )
         if self._bars is not None:
             self._bars.console.print(f"failed: {name}: {cause}", markup=False)
         elif self._style != "none":
@@ -128,9 +137,9 @@ class Progress:
 
     def _skip(self, trial: str) -> None:
         """Nothing more will be done for a trial."""
-        rest = self._trials[trial].recipe.steps - self._reached[trial]
-        self._done += self._price(trial, rest)
-        self._reached[trial] += rest
+        remaining_steps = self._trials[trial].recipe.steps - self._reached[trial]
+        self._done += self._price(trial, remaining_steps)
+        self._reached[trial] += remaining_steps
 
     def _price(self, trial: str, steps: int) -> float:
         return self.price.get(trial, 1.0) * steps
@@ -138,19 +147,30 @@ class Progress:
     def _show(self) -> None:
         if self._bars is not None and self._overall is not None:
             self._bars.update(self._overall, total=self._total, completed=self._done, news=self._news())
-        elif self._style != "none" and time.monotonic() - self._said > EVERY:
-            self._said = time.monotonic()
-            sys.stderr.write(f"{self._title}: {100 * self._done / max(self._total, 1e-9):.0f} %, {self._news()}\n")
+        elif self._style != "none" and time.monotonic() - self._last_line > EVERY:
+            self._last_line = time.monotonic()
+            share = 100 * self._done / max(self._total, 1e-9)
+            if self._evaluating():
+                share = min(share, 99)  # what is evaluated has not ended
+            sys.stderr.write(f"{self._title}: {share:.0f} %, {self._news()}\n")
+
+    def _evaluating(self) -> bool:
+        """Whether every step is done, but not every trial has ended: the evaluation, whose length nobody knows."""
+        open_trials = len(self._trials) - self._ended - self._failed
+        return open_trials > 0 and self._done > (1 - 1e-9) * self._total
 
     def _news(self) -> str:
         seconds = time.monotonic() - self._began
-        parts = [f"{self._ended} of {len(self._trials)} trials"]
+        phrases = [f"{self._ended} of {len(self._trials)} trials"]
         if self._steps:
-            parts.append(f"{self._steps / seconds:.0f} steps/s")
-        if self._done > 0.02 * self._total:  # before that, nobody can tell
-            left = max(0.0, self._total - self._done)  # sums of shares may pass the whole by a hair
-            parts.append(f"about {duration(seconds * left / self._done)} left")
-        return ", ".join(parts + ([f"{self._failed} failed"] if self._failed else []))
+            phrases.append(f"{self._steps / seconds:.0f} steps/s")
+        if self._evaluating():
+            phrases.append("evaluating")
+        # Before that share of the work, nobody can tell.
+        elif self._ended + self._failed < len(self._trials) and self._done > 0.02 * self._total:
+            remaining = max(0.0, self._total - self._done)  # sums of shares may pass the whole by a hair
+            phrases.append(f"about {duration(seconds * remaining / self._done)} left")
+        return ", ".join(phrases + ([f"{self._failed} failed"] if self._failed else []))
 
 
 def duration(seconds: float) -> str:

@@ -9,12 +9,27 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
+    "DNNL_MAX_CPU_ISA",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "ONEDNN_MAX_CPU_ISA",
+)
+"""Environment variables that choose between implementations of an operation, which round differently."""
+
+
+def environment() -> dict[str, str]:
+    """Those of these variables that are set."""
+    return {name: os.environ[name] for name in VARIABLES if name in os.environ}
+
 
 @cache
 def provenance() -> dict[str, str]:
     """Facts about this process's surroundings, as far as they can be had."""
     facts = {name: version(name) for name in ("unseen", "torch", "numpy")}
     facts |= {"python": platform.python_version(), "system": platform.platform(), "cpu": cpu_name()}
+    facts |= environment()
     commit = git_commit(Path.cwd())
     return facts | ({"git_commit": commit} if commit else {})
 

@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import math
+import shutil
 import signal
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from unseen.errors import CheckFailed, UsageError, nearest
-from unseen.running.chunk import KEEP, Chunk, Death, Executor, Keep, Tick
+from unseen.running.chunk import KEEP, Chunk, Death, EndedWeights, Executor, Keep, Tick
 from unseen.running.progress import Progress, Style
-from unseen.running.provenance import cores
-from unseen.running.stacks import SIZE, Evaluations, arrange, collect_evaluations, group_trials, shape
+from unseen.running.provenance import cores, environment
+from unseen.running.stacks import SIZE, Evaluations, collect_evaluations, divide_into_stacks, group_trials, stack_key
 from unseen.store.schema import Outcome
 from unseen.store.store import Store, split_stack, stack_name
-from unseen.studies.trial import Entry, Trial
+from unseen.studies.trial import Entry, Trial, evaluation_id
 from unseen.training.checkpoint import unpack
+from unseen.training.process import check_device, check_device_name
 from unseen.training.recipe import Evaluation
 
 if TYPE_CHECKING:
+    from unseen.running.rates import WorkloadTimes
     from unseen.running.timing import Timing
+    from unseen.store.take_over import TakenOver, TrialSource
 
-EXECUTORS = ("inline", "local", "ray")
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+"""Signals that stop a run cleanly: Ctrl-C, and what schedulers send before they end a job."""
+EXECUTORS = ("inline", "local", "ray", "slurm")
+REMOTE_EXECUTORS = ("ray", "slurm")
+_FIRST_PROBE_TICKET = 10**9
+"""Probes have numbers that no chunk of training has: a late outcome of one is not taken for the other's."""
 DEATHS = 2
 """This many workers may die over a stack without a chunk done between; then its trials are tried one by one, and a trial
 that is alone has failed."""
@@ -35,7 +48,7 @@ that is alone has failed."""
 class Settings:
     """How to run. None of it is in any record."""
 
-    executor: Literal["inline", "local", "ray"] = "inline"
+    executor: Literal["inline", "local", "ray", "slurm"] = "inline"
     workers: int | None = None
     address: str | None = None
     size: int | None = None
@@ -55,15 +68,37 @@ class Settings:
             count = getattr(self, name)
             if count is not None and not 0 < count < math.inf:
                 raise UsageError(f"{name.replace('size', 'stack')} = {count}: give a positive number")
-        if self.address is not None and self.executor != "ray":
-            raise UsageError("an address is that of a Ray cluster: choose the executor ray")
+        if self.executor in REMOTE_EXECUTORS:  # the workers are elsewhere: this machine need not have such a device
+            check_device_name(self.device)
+        else:
+            check_device(self.device)
+        if self.executor == "ray" and find_spec("ray") is None:
+            raise UsageError("the executor ray needs the extra 'ray': pip install 'unseen[ray]'")
+        if self.executor == "slurm" and shutil.which("sbatch") is None:
+            raise UsageError("the executor slurm needs sbatch: run the command where jobs are submitted")
+        if self.address is not None and self.executor not in REMOTE_EXECUTORS:
+            raise UsageError(
+                "an address is that of a Ray cluster, or a YAML file about a Slurm cluster: choose the executor ray or slurm"
+            )
+        self._check_cluster()
+
+    def _check_cluster(self) -> None:
+        """Refuse a cluster that does not answer, or a file about one that can't be read, before a store is made."""
+        if self.executor == "ray" and self.address is not None:
+            from unseen.running.executors.ray import check_address
+
+            check_address(self.address)
+        if self.executor == "slurm":
+            from unseen.running.executors.slurm import read_cluster
+
+            read_cluster(self.address)
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user asked to stop; everything up to the last step is in the store."""
+    """The user or a scheduler asked to stop; everything up to the last step is in the store."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(f"stopped; everything so far is in {store.path}. The same call goes on from there")
+        super().__init__(f"stopped; everything so far is in {store.path}. Run the same command again to resume")
 
 
 def run_entries(
@@ -73,58 +108,230 @@ def run_entries(
     title: str,
     scale: str = "",
     preflight: tuple[str, ...] | None = None,
+    sources: Sequence[TrialSource] = (),
 ) -> None:
     """Train every one of these trials that the store has not ended; those that were begun continue.
 
-    `preflight` are the notes of a dry run that the caller has made of all these trials, if it has.
+    What the `sources` have of them is taken over first. Trials that have ended, but not been evaluated in all the ways
+    asked for, are evaluated by their weights, or trained again if these were not kept. `preflight` are the notes of a
+    dry run that the caller has made of all these trials, if it has.
     """
+    is_new = store.is_new
     store.add(entries, scale)
+    _check_environment(store)
+    trials = {entry.trial.id: entry.trial for entry in entries}
     with ExitStack() as exits:
         if settings.track:
             from unseen.tracking.follow import follow
 
             exits.enter_context(follow(store.path, settings.track))
-        store.check("curves", "records")
-        _check_checkpoints(store, settings)
-        trials = {entry.trial.id: entry.trial for entry in entries}
-        if settings.retry_failed:
-            store.retry(list(trials))
-        evaluations = _all_evaluations(entries, store)
-        begun = _begun_stacks(store, trials, evaluations)
-        in_stacks = {trial.id for stack in begun for trial in stack.trials}
-        status = store.status()
-        new = [trial for key, trial in trials.items() if status[key] == "pending" and key not in in_stacks]
-        if not begun and not new:
-            return
-        pending = [trial for stack in begun for trial in stack.trials] + new
-        stopping = exits.enter_context(_stop_on_interrupt())
+        if is_new and not sources:
+            work = _Work(list(trials.values()), collect_evaluations(entries))
+        else:
+            work = _find_work(store, entries, trials, settings, sources)
         progress = exits.enter_context(Progress(title, settings.progress))
+        for line in work.lines:
+            progress.announce(line)
+        pending = [*chain.from_iterable(stack.trials for stack in work.begun), *work.new]
+        if not pending and not work.missing:
+            return
+        stopping = exits.enter_context(_stop_on_signals())
 
         def on_probe(text: str) -> None:
             if stopping():
                 raise Interrupted(store)
-            progress.say(text)
+            progress.show_status(text)
 
-        timing, progress.price = _price(pending, evaluations, settings, on_probe)
-        with closing(_executor(settings, len(pending), stopping, progress.tick)) as executor:
-            stacks = arrange(new, executor.workers, timing, settings.size, evaluations)
-            runner = _Runner(store, executor, settings, progress, stopping, preflight)
-            runner.run([*begun, *(_Stack(members, evaluations[members[0].id]) for members in stacks)])
+        timing = None
+        is_remote = settings.executor in REMOTE_EXECUTORS
+        if pending and not is_remote:
+            timing, progress.price = _price(pending, work.evaluations, settings, on_probe)
+        count = len(pending) + len(work.missing)
+        with closing(_executor(settings, count, stopping, progress.tick, store.path)) as executor:
+            if pending and is_remote:
+                remote = _WorkerProbe(executor, settings, stopping, store)
+                timing, progress.price = _price(pending, work.evaluations, settings, on_probe, remote)
+            stacks: list[_Stack] = []
+            if work.missing:
+                evaluated = [trials[key] for key in work.missing]
+                size = settings.size or SIZE
+                stacks += _evaluation_stacks(evaluated, work.missing, work.evaluations, executor.workers, size)
+            stacks += work.begun
+            if work.new:
+                for members in divide_into_stacks(work.new, executor.workers, timing, settings.size, work.evaluations):
+                    stacks.append(_Stack(members, work.evaluations[members[0].id]))
+            _Runner(store, executor, settings, progress, stopping, preflight).run(stacks)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The work to do: `new` trials are trained from the start, `begun` stacks from their checkpoints, and the weights
+    of trials that have ended are evaluated in the ways that are `missing` (by trial). `lines` tell people why."""
+
+    new: list[Trial]
+    evaluations: Evaluations
+    begun: Sequence[_Stack] = ()
+    missing: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    lines: Sequence[str] = ()
+
+
+def _find_work(
+    store: Store,
+    entries: Sequence[Entry],
+    trials: Mapping[str, Trial],
+    settings: Settings,
+    sources: Sequence[TrialSource],
+) -> _Work:
+    """The work that a store which has been worked in still lacks, once it has taken over what the sources have."""
+    store.check("curves", "records")
+    _check_checkpoints(store, settings)
+    if settings.retry_failed:
+        store.retry(list(trials))
+    lines = []
+    if sources:
+        from unseen.store.take_over import take_over
+
+        lines += [_describe_taken(take_over(store, source, trials)) for source in sources]
+    missing = _unevaluated(store, trials)
+    evaluable, without_weights = _check_weights(store, missing, settings)
+    if without_weights:
+        lines.append(
+            f"{len(without_weights)} finished trials are to be evaluated in a way they were not, and their weights "
+            "were not kept: they are trained again, to the same numbers (--weights all keeps weights)"
+        )
+    evaluations = _all_evaluations(entries, store)
+    store.reopen(without_weights)
+    begun = _begun_stacks(store, trials, evaluations)
+    in_stacks: set[str] = set()
+    for stack in begun:
+        in_stacks.update(stack.ids)
+    status = store.status()
+    new = [trial for key, trial in trials.items() if status[key] == "pending" and key not in in_stacks]
+    return _Work(new, evaluations, begun, {key: missing[key] for key in evaluable}, lines)
 
 
 def _all_evaluations(entries: Sequence[Entry], store: Store) -> dict[str, tuple[Evaluation, ...]]:
     """The evaluations of every trial: those of these entries, and those of its entries at other scales."""
     evaluations = collect_evaluations(entries)
-    for trial, identities in store.pending_evaluations().items():
-        for identity in identities if trial in evaluations else ():
+    status = store.status()
+    waiting = [trial for trial in evaluations if status[trial] == "pending"]
+    for trial, identities in store.evaluations_of([*waiting, *store.unevaluated(evaluations)]).items():
+        for identity in identities.values():
             evaluation = Evaluation.parse({name: value for name, value in identity.items() if name != "version"})
-            if evaluation not in evaluations[trial]:
+            if all(evaluation_id(evaluation) != evaluation_id(known) for known in evaluations[trial]):
                 evaluations[trial] += (evaluation,)
     return evaluations
 
 
+def _check_environment(store: Store) -> None:
+    """Warn if variables that change numbers are set otherwise than when the store was begun."""
+    now = environment()
+    before = store.note_environment(now)
+    changes = []
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            changes.append(f"{name} was {before.get(name, 'not set')} and is {now.get(name, 'not set')}")
+    if changes:
+        warnings.warn(
+            f"{store.path} was begun in another environment: {'; '.join(changes)}. Numbers may differ in their last "
+            "digits from those of an undisturbed run",
+            stacklevel=2,
+        )
+
+
+def _describe_taken(taken: TakenOver) -> str:
+    """Describe in a line what was taken over from a source."""
+    phrases = []
+    if taken.trials:
+        phrases.append(f"{len(taken.trials)} finished trials taken over from {taken.path}")
+    if taken.evaluated_again:
+        phrases.append(f"{len(taken.evaluated_again)} of them are evaluated by their weights")
+    if taken.weights_missing:
+        phrases.append(
+            f"{len(taken.weights_missing)} trials of {taken.path} were not evaluated in the way asked for and have no "
+            "weights there, so they are trained here"
+        )
+    return "; ".join(phrases) or f"nothing to take over from {taken.path}"
+
+
+def _unevaluated(store: Store, trials: Mapping[str, Trial]) -> dict[str, list[str]]:
+    """Ended trials that wait for evaluations, with their ids; without those whose evaluation has failed before."""
+    failed = set(store.failures()["trial"])
+    return {trial: missing for trial, missing in store.unevaluated(trials).items() if trial not in failed}
+
+
+def _check_weights(
+    store: Store, missing: Mapping[str, Sequence[str]], settings: Settings
+) -> tuple[list[str], list[str]]:
+    """Which trials can be evaluated by their weights, and which can't; damaged weights are refused, or not used."""
+    files = store.evaluation_weights(missing)
+    evaluable = []
+    for trial, selections in files.items():
+        try:
+            for selection in set(selections.values()):
+                store.weights(trial, selection)
+        except CheckFailed as error:
+            if not settings.discard_damaged:
+                raise CheckFailed(
+                    f"{error}. The records are sound; --discard-damaged (discard_damaged=True) trains the trial again"
+                ) from error
+        else:
+            evaluable.append(trial)
+    return evaluable, [trial for trial in missing if trial not in set(evaluable)]
+
+
+def _evaluation_stacks(
+    trials: Sequence[Trial], missing: Mapping[str, Sequence[str]], evaluations: Evaluations, workers: int, size: int
+) -> list[_Stack]:
+    """Stacks of trials that are evaluated only: of equal shape, with the same evaluations missing."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Trial]] = {}
+    for trial in trials:
+        key = (stack_key(trial, evaluations[trial.id]), tuple(missing[trial.id]))
+        groups.setdefault(key, []).append(trial)
+    # No larger than lets every worker have some.
+    size = max(1, min(size, math.ceil(len(trials) / workers)))
+    stacks = []
+    for (_, ids), members in groups.items():
+        for start in range(0, len(members), size):
+            chosen = tuple(members[start : start + size])
+            stacks.append(_Stack(chosen, evaluations[chosen[0].id], missing=ids))
+    return stacks
+
+
+class _WorkerProbe:
+    """Probes on a worker of a cluster: the machine that hands out the work may be slower, or have no such device."""
+
+    def __init__(self, executor: Executor, settings: Settings, stopping: Callable[[], bool], store: Store) -> None:
+        self.machine = f"{settings.executor} {settings.address or ''}"
+        self._executor = executor
+        self._stopping = stopping
+        self._store = store
+        self._ticket = _FIRST_PROBE_TICKET
+
+    def probe(self, trial: Trial, sizes: Sequence[int], seconds: float, device: str) -> WorkloadTimes:
+        """The times of a trial's workload on a worker, however long it takes until there is one."""
+        from unseen.running.rates import parse_times
+
+        self._ticket += 1
+        self._executor.submit(Chunk(self._ticket, (trial,), None, seconds, device=device, probe_sizes=tuple(sizes)))
+        while True:
+            if self._stopping():
+                raise Interrupted(self._store)
+            event = self._executor.next(0.2)
+            if event is None or isinstance(event, Tick) or event.ticket != self._ticket:
+                continue
+            if isinstance(event, Death) or event.timing is None:
+                reason = event.cause if isinstance(event, Death) else event.error.strip().splitlines()[-1]
+                raise CheckFailed(f"{trial.model.name} can't be timed on a worker: {reason}")
+            return parse_times(event.timing)
+
+
 def _price(
-    trials: Sequence[Trial], evaluations: Evaluations, settings: Settings, on_probe: Callable[[str], None]
+    trials: Sequence[Trial],
+    evaluations: Evaluations,
+    settings: Settings,
+    on_probe: Callable[[str], None],
+    remote: _WorkerProbe | None = None,
 ) -> tuple[Timing | None, dict[str, float]]:
     """Timing, if it is needed to choose the size of stacks, and the relative cost of a step of each trial.
 
@@ -134,8 +341,10 @@ def _price(
     if settings.size is None and max(map(len, groups.values())) > SIZE:
         from unseen.running.timing import Timing
 
-        timing = Timing.measure(trials, device=settings.device, on_probe=on_probe)
-        return timing, {trial.id: timing.seconds(trial) / trial.recipe.steps for trial in trials}
+        timing = Timing.measure(trials, device=settings.device, on_probe=on_probe, remote=remote)
+        # The shipped times are those of a CPU: they say nothing about the stacks of another device.
+        if remote is None or timing.measured_any or settings.device == "cpu":
+            return timing, {trial.id: timing.seconds(trial) / trial.recipe.steps for trial in trials}
     if len(groups) == 1:
         return None, {}
     from unseen.running.flops import step_cost
@@ -144,27 +353,30 @@ def _price(
 
 
 class _Stack:
-    """Trials that are trained together, their evaluations, and the checkpoint they have reached."""
+    """Trials that are trained together, their evaluations, and whether they have a checkpoint.
+
+    The checkpoint itself is only in the store: those of thousands of stacks would not fit into the runner's memory.
+    `start` is the step at which this run takes them up. If evaluations are `missing` (their ids), the trials have
+    ended, and their weights are evaluated.
+    """
 
     def __init__(
-        self, trials: tuple[Trial, ...], evaluations: tuple[Evaluation, ...], checkpoint: bytes | None = None
+        self,
+        trials: tuple[Trial, ...],
+        evaluations: tuple[Evaluation, ...],
+        *,
+        has_checkpoint: bool = False,
+        start: int = 0,
+        missing: tuple[str, ...] = (),
     ) -> None:
         self.trials = trials
         self.evaluations = evaluations
-        self.checkpoint = checkpoint
+        self.has_checkpoint = has_checkpoint
+        self.start = start
+        self.missing = missing
         self.deaths = 0
         self.ids = [trial.id for trial in trials]
         self.name = stack_name(self.ids)
-
-    def split(self) -> list[_Stack]:
-        """Each trial on its own, from the same checkpoint."""
-        if self.checkpoint is None:
-            return [_Stack((trial,), self.evaluations) for trial in self.trials]
-        checkpoints = split_stack(self.ids, self.checkpoint).values()
-        stacks = []
-        for trial, (_, data) in zip(self.trials, checkpoints, strict=True):
-            stacks.append(_Stack((trial,), self.evaluations, data))
-        return stacks
 
 
 class _Runner:
@@ -196,9 +408,11 @@ class _Runner:
         self._waiting.extend(stacks)
         reached: dict[str, int] = {}
         for stack in stacks:
-            if stack.checkpoint is not None:
-                reached |= dict.fromkeys(stack.ids, unpack("a checkpoint", stack.checkpoint).step)
-        self._progress.begin([trial for stack in stacks for trial in stack.trials], reached)
+            if stack.has_checkpoint:
+                reached |= dict.fromkeys(stack.ids, stack.start)
+            elif stack.missing:
+                reached |= {trial.id: trial.recipe.steps for trial in stack.trials}
+        self._progress.begin(list(chain.from_iterable(stack.trials for stack in stacks)), reached)
         while (self._waiting or self._running) and not self._stopping():
             # One more than there are workers, so that none has to wait while an outcome is written.
             while self._waiting and len(self._running) <= self._executor.workers:
@@ -208,7 +422,10 @@ class _Runner:
             self._drain()
             raise Interrupted(self._store)
 
-    def _launch(self, stack: _Stack) -> None:
+    def _launch(self, stack: _Stack, checkpoint: bytes | None = None) -> None:
+        """Hand out the next chunk of a stack, from this checkpoint, or from the one that the store has of it."""
+        if checkpoint is None and stack.has_checkpoint:
+            checkpoint = self._store.checkpoint(stack.name)
         self._tickets += 1
         self._running[self._tickets] = stack
         self._progress.start(self._tickets, stack.trials)
@@ -216,40 +433,54 @@ class _Runner:
             Chunk(
                 self._tickets,
                 stack.trials,
-                stack.checkpoint,
+                checkpoint,
                 self._settings.chunk_seconds,
                 self._settings.keep,
                 self._settings.device,
                 stack.evaluations,
-                self._notes.get(shape(stack.trials[0], stack.evaluations), self._default_notes),
+                self._notes.get(stack_key(stack.trials[0], stack.evaluations), self._default_notes),
+                self._load_weights(stack) if stack.missing else None,
+                stack.missing,
             )
         )
+
+    def _load_weights(self, stack: _Stack) -> dict[str, EndedWeights]:
+        """The weights that are evaluated, by trial; read when they are needed, for they may be large."""
+        weights: dict[str, EndedWeights] = {}
+        endings = self._store.endings(stack.ids)
+        for trial, files in self._store.evaluation_weights(stack.ids).items():
+            states = {}
+            for selection, file in files.items():
+                states[selection] = self._store.weights(trial, file)[1]
+            weights[trial] = EndedWeights(*endings[trial], states)
+        return weights
 
     def _handle_next(self, seconds: float, go_on: bool = True) -> bool:
         """Wait for the next event and handle it; returns whether a chunk has ended."""
         event = self._executor.next(seconds)
         if isinstance(event, Tick):
             self._progress.tick(event)
-        elif event is not None and event.ticket in self._running:  # anything else is a late duplicate
-            stack = self._running.pop(event.ticket)
-            self._progress.end(event.ticket)
-            if isinstance(event, Death):
-                self._died(stack, event, go_on)
-            elif event.error:
-                self._failed(stack, event.error.strip().splitlines()[-1], event.error)
-            else:
-                self._advanced(stack, event, go_on)
+        elif event is not None:
+            stack = self._running.pop(event.ticket, None)
+            if stack is not None:  # otherwise it is the end of a probe that was given up
+                self._progress.end(event.ticket)
+                if isinstance(event, Death):
+                    self._died(stack, event, go_on)
+                elif event.error:
+                    self._failed(stack, event.error.strip().splitlines()[-1], event.error)
+                else:
+                    self._advanced(stack, event, go_on)
             return True
         return False
 
     def _advanced(self, stack: _Stack, outcome: Outcome, go_on: bool) -> None:
-        stack.checkpoint = outcome.checkpoint
         stack.deaths = 0
         if outcome.preflight is not None:
-            self._notes[shape(stack.trials[0], stack.evaluations)] = outcome.preflight
+            self._notes[stack_key(stack.trials[0], stack.evaluations)] = outcome.preflight
         if outcome.checkpoint is not None and go_on:
-            self._launch(stack)  # before writing, so that the worker goes on meanwhile
+            self._launch(stack, outcome.checkpoint)  # before writing, so that the worker goes on meanwhile
         self._store.commit(stack.name, stack.ids, outcome)
+        stack.has_checkpoint = outcome.checkpoint is not None
         self._progress.advance(outcome)
 
     def _died(self, stack: _Stack, death: Death, go_on: bool) -> None:
@@ -265,10 +496,11 @@ class _Runner:
             self._store.fail(stack.ids[0], cause, traceback)
             self._progress.fail(stack.ids[0], cause)
             return
-        stacks = stack.split()
-        if stack.checkpoint is not None:
-            self._store.split(stack.name, {s.name: (s.ids, s.checkpoint) for s in stacks if s.checkpoint is not None})
-        self._waiting.extendleft(reversed(stacks))
+        if stack.has_checkpoint:
+            self._store.split(stack.name, split_stack(stack.ids, self._store.checkpoint(stack.name)))
+        for trial in reversed(stack.trials):
+            alone = _Stack((trial,), stack.evaluations, has_checkpoint=stack.has_checkpoint, missing=stack.missing)
+            self._waiting.appendleft(alone)
 
     def _drain(self) -> None:
         """Write what the workers have done up to the interrupt."""
@@ -292,7 +524,7 @@ def _check_checkpoints(store: Store, settings: Settings) -> None:
 def _begun_stacks(store: Store, trials: Mapping[str, Trial], evaluations: Evaluations) -> list[_Stack]:
     """The stacks of these trials that have a checkpoint. One that holds other trials, too, or trials that are now
     evaluated in different ways, is taken apart."""
-    for name, members, data in list(store.checkpoints()):
+    for name, members, data in store.checkpoints():
         asked = [key for key in members if key in trials]
         plans = {evaluations[key] for key in asked}
         if asked and (len(asked) < len(members) or len(plans) > 1):
@@ -301,12 +533,14 @@ def _begun_stacks(store: Store, trials: Mapping[str, Trial], evaluations: Evalua
     stacks = []
     for _, members, data in store.checkpoints():
         if all(key in trials and status[key] == "pending" for key in members):
-            stacks.append(_Stack(tuple(trials[key] for key in members), evaluations[members[0]], data))
+            start = unpack("a checkpoint", data).step
+            begun = tuple(trials[key] for key in members)
+            stacks.append(_Stack(begun, evaluations[members[0]], has_checkpoint=True, start=start))
     return stacks
 
 
 def _executor(
-    settings: Settings, trials: int, stopping: Callable[[], bool], on_tick: Callable[[Tick], None]
+    settings: Settings, trials: int, stopping: Callable[[], bool], on_tick: Callable[[Tick], None], store: Path
 ) -> Executor:
     workers = min(settings.workers or cores(), trials)
     if settings.executor == "local":
@@ -316,26 +550,33 @@ def _executor(
     if settings.executor == "ray":
         from unseen.running.executors.ray import Ray
 
-        return Ray(settings.address, settings.workers)
+        return Ray(settings.address, settings.workers, settings.device)
+    if settings.executor == "slurm":
+        from unseen.running.executors.slurm import Slurm
+
+        return Slurm(store, settings.address, settings.workers)
     from unseen.running.executors.inline import Inline
 
     return Inline(stopping, on_tick)
 
 
 @contextmanager
-def _stop_on_interrupt() -> Iterator[Callable[[], bool]]:
-    """While inside, Ctrl-C only raises a flag, so that the step under way is finished and saved."""
-    interrupted = threading.Event()
+def _stop_on_signals() -> Iterator[Callable[[], bool]]:
+    """While inside, Ctrl-C, SIGTERM and SIGUSR1 only raise a flag, so that the step under way is finished and saved."""
+    stop_requested = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield interrupted.is_set
+        yield stop_requested.is_set
         return
 
     def on_signal(number: int, frame: Any) -> None:
-        interrupted.set()
-        signal.signal(signal.SIGINT, before)  # a second Ctrl-C acts at once
+        stop_requested.set()
+        # A second Ctrl-C acts at once. Schedulers repeat SIGTERM, or send it after SIGUSR1, and end with SIGKILL: these
+        # two stay handled, so that what is being saved is saved.
+        signal.signal(signal.SIGINT, handlers_before[signal.SIGINT])
 
-    before = signal.signal(signal.SIGINT, on_signal)
+    handlers_before = {number: signal.signal(number, on_signal) for number in STOP_SIGNALS}
     try:
-        yield interrupted.is_set
+        yield stop_requested.is_set
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in handlers_before.items():
+            signal.signal(number, handler)

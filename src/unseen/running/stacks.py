@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from unseen.config import Config
-from unseen.studies.trial import Entry, Trial
+from unseen.studies.trial import Entry, Trial, evaluation_id
 from unseen.training.recipe import PER_MEMBER, Evaluation
 
 if TYPE_CHECKING:
@@ -23,17 +23,23 @@ Evaluations = Mapping[str, tuple[Evaluation, ...]]
 
 
 def collect_evaluations(entries: Iterable[Entry]) -> dict[str, tuple[Evaluation, ...]]:
-    """All evaluations of each trial, by its id: entries of one trial may evaluate it in different ways."""
+    """All evaluations of each trial, by its id: entries of one trial may evaluate it in different ways.
+
+    Evaluations that differ only in what is on the learning curve are one, with the splits of all of them on it.
+    """
     by_trial: dict[str, dict[str, Evaluation]] = defaultdict(dict)
     for entry in entries:
-        by_trial[entry.trial.id][entry.trial.evaluation.as_json] = entry.trial.evaluation
+        evaluation = entry.trial.evaluation
+        evaluations = by_trial[entry.trial.id]
+        key = evaluation_id(evaluation)
+        evaluations[key] = evaluations[key].with_curve_of(evaluation) if key in evaluations else evaluation
     return {trial: tuple(evaluations.values()) for trial, evaluations in by_trial.items()}
 
 
-def shape(trial: Trial, evaluations: Sequence[Evaluation] = ()) -> str:
+def stack_key(trial: Trial, evaluations: Sequence[Evaluation] = ()) -> str:
     """Trials of equal shape can be one stack: they differ in nothing but seeds, the instance of the task, and the
     options of a recipe that each member has for itself. They share their evaluations (default: the trial's own)."""
-    texts = [_shared_options(trial.task, frozenset(trial.task.instance)), trial.model.as_json]
+    texts = [_shared_options(trial.task, frozenset(trial.task.instance_options)), trial.model.as_json]
     texts += [evaluation.as_json for evaluation in evaluations or (trial.evaluation,)]
     texts.append(_shared_options(trial.recipe, PER_MEMBER))
     return "\n".join(texts)
@@ -54,11 +60,11 @@ def group_trials(trials: Iterable[Trial], evaluations: Evaluations | None = None
     """Trials by their shape."""
     groups: dict[str, list[Trial]] = defaultdict(list)
     for trial in trials:
-        groups[shape(trial, (evaluations or {}).get(trial.id, ()))].append(trial)
+        groups[stack_key(trial, (evaluations or {}).get(trial.id, ()))].append(trial)
     return dict(groups)
 
 
-def arrange(
+def divide_into_stacks(
     trials: Iterable[Trial],
     workers: int,
     timing: Timing | None = None,
@@ -81,6 +87,7 @@ def arrange(
         most = size or (SIZE if timing is None else timing.size(group[0]))
         fewest[key] = math.ceil(len(group) / most)
         total[key] = sum(map(seconds, _cut(group, fewest[key])))
+    # No arrangement can be done sooner than this.
     ideal = sum(total.values()) / workers
     needed = min(workers, sum(map(len, groups.values())))
     best: list[tuple[float, tuple[Trial, ...]]] = []
@@ -114,6 +121,7 @@ def makespan(times: Iterable[float], workers: int) -> float:
 def _cut(group: Sequence[Trial], count: int) -> list[tuple[Trial, ...]]:
     """This many stacks, or as many as there are trials, as equal in size as possible."""
     count = min(count, len(group))
+    # Sizes differ by one at most: the stack that is done last is as small as it can be.
     cuts = [len(group) * i // count for i in range(count + 1)]
     return [tuple(group[start:stop]) for start, stop in pairwise(cuts)]
 

@@ -14,11 +14,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -27,13 +27,14 @@ from unseen.files import write_atomically
 from unseen.running.chunk import make_job
 from unseen.running.flops import step_cost
 from unseen.running.provenance import cpu_name
-from unseen.running.stacks import shape
+from unseen.running.rates import WorkloadTimes, parse_times, shipped_rates
+from unseen.running.stacks import stack_key
 from unseen.studies.trial import Trial
 from unseen.tasks.base import Task
 from unseen.training.batches import Batch, Source, StackBatches, shorten, stack_batches, typical_spec
 from unseen.training.evaluate import CHUNK, draw_examples, evaluated_splits, examples_drawn, predict
-from unseen.training.process import one_thread
-from unseen.training.recipe import SPECIALIZATION, Recipe
+from unseen.training.process import device_clock, one_thread
+from unseen.training.recipe import SPECIALIZATION, CurveSplit, Recipe, curve_splits, curve_steps
 from unseen.training.stack import Stack
 from unseen.training.trainer import Job, Member, Trainer
 
@@ -44,73 +45,29 @@ SELECTIONS = 2
 _ANSWERED = 2 * CHUNK
 """Examples that a probe answers to see how long that takes."""
 # Of a stack's steps the first is not timed; then five, or, of short ones, up to fifty within a fifth of a second.
-_WARM, _TIMED, _MOST, _LONG = 1, 5, 50, 0.2
+_WARM_UP_STEPS = 1
+_TIMED_STEPS = 5
+_MOST_TIMED_STEPS = 50
+_SECONDS_OF_SHORT_STEPS = 0.2
 
 
-@dataclass(frozen=True)
-class WorkloadTimes:
-    """Measured times of one workload, in seconds on one core.
+class RemoteProbe(Protocol):
+    """Times stacks where a study is to run."""
 
-    By stack size, per member: of a step (`steps`), and to answer an example (`answers`); `tests`: how many times as long
-    an example of the evaluation takes as one of the validation; to draw an example; to build a member.
+    machine: str
+    """A name of the workers, by which times are found in the cache."""
 
-    >>> times = WorkloadTimes({1: 0.010, 5: 0.006}, {1: 0.0, 5: 0.0}, tests=1.0, draw=0.0, build=0.0)
-    >>> round(times.step(3), 4)
-    0.0067
-    """
-
-    steps: Mapping[int, float]
-    answers: Mapping[int, float]
-    tests: float
-    draw: float
-    build: float
-
-    def step(self, members: int) -> float:
-        """Seconds per member of one step of a stack of this size."""
-        return _interpolate(self.steps, members)
-
-    def answer(self, members: int) -> float:
-        """Seconds per member in which a stack of this size answers an example."""
-        return _interpolate(self.answers, members)
-
-    @property
-    def best_size(self) -> int:
-        """The size with the least time per member. A larger one must earn its memory: near ties go to the smaller.
-
-        >>> WorkloadTimes({1: 0.0100, 5: 0.0060, 10: 0.0059}, {}, 1.0, 0.0, 0.0).best_size
-        5
-        """
-        best = min(self.steps)
-        for size in sorted(self.steps):
-            if self.steps[size] < 0.95 * self.steps[best]:
-                best = size
-        return best
-
-    def scaled(self, factor: float) -> WorkloadTimes:
-        """The times of a workload whose steps take this many times as long."""
-        steps = {size: seconds * factor for size, seconds in self.steps.items()}
-        answers = {size: seconds * factor for size, seconds in self.answers.items()}
-        return replace(self, steps=steps, answers=answers)
-
-
-_UNKNOWN = WorkloadTimes({1: 1e-3}, {1: 1e-6}, 1.0, 0.0, 0.0)
-"""Where nothing could be measured."""
-
-
-def _interpolate(table: Mapping[int, float], members: int) -> float:
-    """Seconds per member at any size: between measured sizes, the times of whole stacks lie on a line."""
-    sizes = sorted(table)
-    if members >= sizes[-1]:
-        return table[sizes[-1]]
-    return float(np.interp(members, sizes, [size * table[size] for size in sizes])) / members
+    def probe(self, trial: Trial, sizes: Sequence[int], seconds: float, device: str) -> WorkloadTimes:
+        """The times of a trial's workload on a worker."""
 
 
 class Timing:
     """Time estimates of trials. A workload that was not measured takes, FLOP for FLOP, as long as the measured one with
-    the nearest number of FLOPs. Members that stop early or diverge make a run shorter than estimated.
+    the nearest number of FLOPs; if none was measured, the rates that ship with the package give the times, alike on
+    every machine. Members that stop early or diverge make a run shorter than estimated.
     """
 
-    def __init__(self, known: Mapping[str, WorkloadTimes], flops: Mapping[str, float]) -> None:
+    def __init__(self, known: Mapping[str, WorkloadTimes] = {}, flops: Mapping[str, float] = {}) -> None:
         """`known` are measured times by workload, `flops` the FLOPs of a step of each of them."""
         self._known = dict(known)
         self._flops = dict(flops)
@@ -125,29 +82,31 @@ class Timing:
         cache: Path | None = None,
         device: str = "cpu",
         on_probe: Callable[[str], object] = lambda title: None,
+        remote: RemoteProbe | None = None,
     ) -> Timing:
         """Times of the workloads of these trials, from the cache or by a probe each: those with most FLOPs first.
 
         At most this many probes and about this many seconds: no probe is begun after that, and each ends its share
         early. With `probes=0` there is only what the cache has. Trials in `also` are estimated and not run: their
         workloads are measured last. `cache` is a file (default: `timing.json` in the user's cache directory);
-        `on_probe` is told what is being measured.
+        `on_probe` is told what is being measured. `remote` measures on the workers of a cluster instead of here.
         """
         file = cache or _default_cache()
-        machine = f"{cpu_name()}, {device}, torch {version('torch')}, unseen {version('unseen')}"
+        machine = cpu_name() if remote is None else remote.machine
+        machine = f"{machine}, {device}, torch {version('torch')}, unseen {version('unseen')}"
         entries = _read_cache(file)
         known: dict[str, WorkloadTimes] = {}
         flops: dict[str, float] = {}
         chosen: dict[str, tuple[Trial, list[int]]] = {}
         for group in (list(trials), list(also)):
-            shapes = Counter(shape(trial) for trial in group)
+            shapes = Counter(map(stack_key, group))
             most: dict[str, int] = {}
             carried: dict[str, float] = {}
             first: dict[str, Trial] = {}
             for trial in group:
                 key = workload(trial)
                 flops[key] = step_cost(trial).flops
-                most[key] = max(most.get(key, 0), shapes[shape(trial)])
+                most[key] = max(most.get(key, 0), shapes[stack_key(trial)])
                 carried[key] = carried.get(key, 0.0) + flops[key] * trial.recipe.steps
                 first.setdefault(key, trial)
             for key in sorted(carried, key=lambda k: carried[k], reverse=True):
@@ -163,11 +122,20 @@ class Timing:
                 break
             on_probe(f"probe {number + 1} of {len(chosen)}: {trial.model.name}")
             with suppress(Exception):  # a model that can't be tried: its trials will fail, and say why
-                known[key] = probe(trial, sizes, remaining / (len(chosen) - number), device)
+                seconds_each = remaining / (len(chosen) - number)
+                if remote is None:
+                    known[key] = probe(trial, sizes, seconds_each, device)
+                else:
+                    known[key] = remote.probe(trial, sizes, seconds_each, device)
                 entries[f"{machine}: {key}"] = known[key]
         if chosen:
             _write_cache(file, entries)
         return Timing(known, flops)
+
+    @property
+    def measured_any(self) -> bool:
+        """Whether anything was measured on this machine; if not, all times come from the shipped rates."""
+        return bool(self._known)
 
     def measured(self, trials: Iterable[Trial]) -> tuple[int, int]:
         """How many of the workloads of these trials were measured, and how many there are."""
@@ -196,6 +164,7 @@ class Timing:
         times = self._times(trial)
         validated = min(recipe.validation_examples, task.size(task.validation) or recipe.validation_examples)
         validations = 1 + math.ceil(recipe.steps / recipe.validate_every)
+        on_curve = sum(_curve_examples(task, recipe, wanted) for wanted in curve_splits([evaluation]))
         # Members on one instance of the task are evaluated together, on examples drawn once for all of them.
         together = math.ceil(members / tasks)
         # Where adaptation is sampled, every member sees examples of its own, one member at a time.
@@ -207,6 +176,7 @@ class Timing:
         per_member = (
             recipe.steps * times.step(members)
             + validations * validated * times.answer(members)
+            + on_curve * times.answer(members) * times.tests
             + SELECTIONS * examples_drawn(task, evaluation) * times.answer(together) * times.tests
             + sampled * (times.answer(1) + times.draw)
             + (1 + SELECTIONS) * times.build
@@ -219,22 +189,28 @@ class Timing:
         key = workload(trial)
         if key in self._known:
             return self._known[key]
-        if not self._known:
-            return _UNKNOWN
         flops = max(step_cost(trial).flops, 1.0)
+        if not self._known:
+            return shipped_rates().times(trial.model.name, flops)
         nearest = min(self._known, key=lambda other: abs(math.log(max(self._flops[other], 1.0) / flops)))
         return self._known[nearest].scaled(flops / max(self._flops[nearest], 1.0))
 
 
-_WORKLOADS: dict[tuple[str, str, bool, int], str] = {}
+def _curve_examples(task: Task, recipe: Recipe, wanted: CurveSplit) -> int:
+    """How many examples of a split a member answers in the course of training."""
+    examples = min(wanted.examples, task.size(wanted.split) or wanted.examples)
+    return len(curve_steps(recipe, wanted.points)) * examples
+
+
+_WORKLOADS: dict[tuple[str, str, str, int], str] = {}
 
 
 def workload(trial: Trial) -> str:
     """The id of a trial's workload; the same for all trials whose steps take the same time."""
-    by_length = trial.recipe.batches == "lengths"
-    key = (trial.model.as_json, trial.task.as_json, by_length, trial.recipe.batch)
+    batches = trial.recipe.batches
+    key = (trial.model.as_json, trial.task.as_json, batches, trial.recipe.batch)
     if key not in _WORKLOADS:
-        spec = asdict(typical_spec(trial.task, by_length))
+        spec = asdict(typical_spec(trial.task, batches))
         _WORKLOADS[key] = digest([trial.model.identity(), spec, trial.recipe.batch])
     return _WORKLOADS[key]
 
@@ -257,7 +233,7 @@ def _read_cache(file: Path | None) -> dict[str, WorkloadTimes]:
     except (OSError, UnicodeDecodeError):
         return {}
     try:
-        return {key: _parse_times(value) for key, value in json.loads(text).items()}
+        return {key: parse_times(value) for key, value in json.loads(text).items()}
     except (ValueError, TypeError, KeyError, AttributeError):
         warnings.warn(f"{file} is damaged and is ignored; times are measured anew", stacklevel=3)
         return {}
@@ -270,29 +246,15 @@ def _write_cache(file: Path | None, entries: Mapping[str, WorkloadTimes]) -> Non
             write_atomically(file, json.dumps({key: asdict(times) for key, times in entries.items()}))
 
 
-def _parse_times(values: Mapping[str, Any]) -> WorkloadTimes:
-    steps = {int(size): float(seconds) for size, seconds in values["steps"].items()}
-    answers = {int(size): float(seconds) for size, seconds in values["answers"].items()}
-    times = WorkloadTimes(steps, answers, *(float(values[name]) for name in ("tests", "draw", "build")))
-    if not steps or min(steps) < 1 or steps.keys() != answers.keys():
-        raise ValueError(f"no times of steps: {values}")
-    if not all(0 < seconds < math.inf for seconds in steps.values()):
-        raise ValueError(f"no times of steps: {values}")
-    if not all(0 <= seconds < math.inf for seconds in (*answers.values(), times.tests, times.draw, times.build)):
-        raise ValueError(f"no times of examples: {values}")
-    return times
-
-
 # -- the probe --------------------------------------------------------------------------------------------------------
 
 
 def probe(trial: Trial, sizes: Sequence[int], seconds: float, device: str) -> WorkloadTimes:
     """Time stacks of a trial's workload; sizes that would not end in time are left out, but for the smallest.
 
-    Every size validates and trains a few steps on one batch; the median step counts. On a CPU it is this process's time
-    that is measured, so that a busy machine disturbs little.
+    Every size validates and trains a few steps on one batch; the median step counts.
     """
-    clock = time.process_time if device == "cpu" else time.perf_counter
+    clock = device_clock(device)
     deadline = time.perf_counter() + seconds
     job = make_job([trial], device)
     # It never ends, never validates and never diverges: only steps are timed.
@@ -322,20 +284,24 @@ def probe(trial: Trial, sizes: Sequence[int], seconds: float, device: str) -> Wo
         trainer.begin()
         answers[size] = (clock() - began) / size / answered
         steps[size] = _time_step(trainer, clock, deadline) / size
-        expected = (_WARM + _TIMED) * steps[size] + 2 * recipe.validation_examples * answers[size] + builds[-1]
+        expected = (
+            (_WARM_UP_STEPS + _TIMED_STEPS) * steps[size] + 2 * recipe.validation_examples * answers[size] + builds[-1]
+        )
     return WorkloadTimes(steps, answers, _longer_tests(trial, job, clock), _draw_seconds(trial.task), min(builds))
 
 
 def _time_step(trainer: Trainer, clock: Callable[[], float], deadline: float) -> float:
     times: list[float] = []
-    while len(times) <= _WARM or (
-        time.perf_counter() < deadline
-        and (len(times) < _WARM + _TIMED or (sum(times) < _LONG and len(times) < _WARM + _MOST))
-    ):
+    while True:
         began = clock()
         trainer.advance(steps=1)
         times.append(clock() - began)
-    return median(times[_WARM:])
+        timed = len(times) - _WARM_UP_STEPS
+        if timed >= 1 and time.perf_counter() >= deadline:
+            break
+        if timed >= _TIMED_STEPS and (timed >= _MOST_TIMED_STEPS or sum(times) >= _SECONDS_OF_SHORT_STEPS):
+            break
+    return median(times[_WARM_UP_STEPS:])
 
 
 def _longer_tests(trial: Trial, job: Job, clock: Callable[[], float]) -> float:
@@ -344,7 +310,10 @@ def _longer_tests(trial: Trial, job: Job, clock: Callable[[], float]) -> float:
     task = trial.task
     names = [task.validation, *evaluated_splits(task, trial.evaluation)]
     sets = [draw_examples(task, name, CHUNK, "test") for name in names]
-    if len({str({name: values.shape[1:] for name, values in shown.inputs.items()}) for shown in sets}) == 1:
+    shapes = []
+    for examples in sets:
+        shapes.append({name: values.shape[1:] for name, values in examples.inputs.items()})
+    if all(shape == shapes[0] for shape in shapes):
         return 1.0
     stack = Stack([job.build(0).to(job.device, job.dtype)])
     times: list[float] = []
@@ -375,10 +344,13 @@ class _OneBatch(StackBatches):
         super().__init__(recipe.batch, recipe.batches)
         n = min(recipe.batch, task.size("train") or recipe.batch)
         examples = task.sample("train", n)
-        spec = typical_spec(task, recipe.batches == "lengths")
+        spec = typical_spec(task, recipe.batches)
         inputs = shorten(examples.inputs, spec, spec.streams[0].length) if spec.streams else examples.inputs
         self._one_batch = Batch(inputs, examples.targets).take(np.arange(recipe.batch) % n)
 
     def batch(self, step: int, sources: Sequence[Source]) -> Batch:
         """One copy per member, stacked along a leading axis."""
         return stack_batches([self._one_batch] * len(sources))
+
+    def _stays_on_device(self, sources: Sequence[Source], device: str) -> bool:
+        return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -44,9 +44,22 @@ class Interval:
         return self.clusters or min(self.strata, default=self.n)
 
     @property
+    def bounded(self) -> bool:
+        """Whether it is finite on a side: if some seeds learn and others do not, few of them bound the mean on neither."""
+        return not (math.isinf(self.low) and math.isinf(self.high))
+
+    @property
     def indicative(self) -> bool:
         """Whether the interval rests on fewer than 10 values (or clusters) and is only a hint."""
         return self.fewest < INDICATIVE
+
+    def within(self, low: float, high: float) -> Interval:
+        """The part of it between two bounds, such as those of a share.
+
+        >>> Interval(-0.03, 2.04, 0.95, 3, "seeds").within(0, 1).high
+        1
+        """
+        return replace(self, low=max(self.low, low), high=min(self.high, high))
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,9 @@ class Estimate:
         interval = self.interval
         has_interval = not math.isnan(interval.low)
         span = f"[{interval.low:z.3f}, {interval.high:z.3f}]" if has_interval else "(too few for an interval)"
+        if not interval.bounded:
+            has_interval = False
+            span = "(no interval)"
         text = f"{self.value:z.3f} {span}, n = {' + '.join(map(str, self.strata or (self.n,)))}"
         if interval.clusters:
             text += f" in {interval.clusters} clusters"

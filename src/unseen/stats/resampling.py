@@ -1,6 +1,6 @@
 """Statistics of one value per seed with bootstrap intervals: stratified (percentile, BCa) and clustered.
 
-`estimate` is the one way to a mean with its interval; `mean_intervals` does the same for many groups of runs at once.
+For the interval of a mean, `unseen.stats.mean_interval` (Student's t) is the better choice below ten seeds.
 """
 
 from __future__ import annotations
@@ -140,33 +140,6 @@ def clustered(
         low, high = np.quantile(np.concatenate(chunks), tails(level)).tolist()
     interval = Interval(low, high, level, len(array), covers, clusters=len(sizes))
     return Estimate(float(statistic(array, axis=-1)), interval)
-
-
-def mean_intervals(
-    table: Floats,
-    sizes: Sequence[int],
-    counts: Iterable[Floats],
-    *,
-    clusters: bool = False,
-    quantiles: tuple[float, float] = (0.025, 0.975),
-) -> tuple[Floats, Floats]:
-    """The bounds of the intervals of the means of rows (G, n) that all share one set of resamples.
-
-    The columns are runs, stratum after stratum (or cluster after cluster) of these `sizes`. `counts` are the chunks
-    (rows, n) of `resampled_counts`, which can be cached: most groups of a report have the same sizes. NaN below three
-    runs, or three clusters.
-
-    >>> from unseen.randomness import stream
-    >>> counts = resampled_counts([4], stream("demo").block(), 1_000)
-    >>> low, high = mean_intervals(np.array([[0.90, 0.92, 0.91, 0.95]]), [4], counts)
-    >>> low.round(2).tolist(), high.round(2).tolist()
-    ([0.9], [0.94])
-    """
-    if (len(sizes) if clusters else sum(sizes)) < FEWEST:
-        return np.full(len(table), np.nan), np.full(len(table), np.nan)
-    sums = np.concatenate([chunk @ table.T for chunk in counts])
-    low, high = np.quantile(sums / sum(sizes), quantiles, axis=0)
-    return low, high
 
 
 # Single numbers for several seeds, and performance profiles.
@@ -318,7 +291,7 @@ def count_draws(rows: Ints) -> Floats:
 def resampled_counts(
     sizes: Sequence[int], generator: Draws, resamples: int, *, clusters: bool = False
 ) -> Iterator[Floats]:
-    """How often each run is drawn, a row per resample, in chunks: the input of `mean_intervals`."""
+    """How often each run is drawn, a row per resample, in chunks."""
     draw = resample_cluster_indices if clusters else resample_indices
     return map(count_draws, draw(sizes, generator, resamples))
 
@@ -356,7 +329,7 @@ def _bca_quantiles(
     normal = NormalDist()
     slack = SLACK * float(np.abs(resampled).max())
     below = float(np.mean(resampled < observed - slack) + np.mean(resampled <= observed + slack)) / 2
-    # A statistic beyond all its resamples would put the correction at infinity: it is half a resample at least.
+    # A statistic beyond all its resamples would make the bias infinite, so its share is at least half a resample.
     half = 0.5 / len(resampled)
     bias = normal.inv_cdf(min(max(below, half), 1 - half))
     low, high = (bias + normal.inv_cdf(quantile) for quantile in quantiles)

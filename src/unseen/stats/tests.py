@@ -276,6 +276,22 @@ def probability_of_improvement(
 # Many tests at once.
 
 
+def holm(p_values: ArrayLike) -> Floats:
+    """Adjusted p values: rejecting those at or below alpha is wrong about any of them with probability alpha at most.
+
+    NaN (a test that could not be done) stays NaN and does not count.
+
+    >>> holm([0.01, np.nan, 0.04, 0.03]).tolist()
+    [0.03, nan, 0.06, 0.06]
+    """
+    values = np.asarray(p_values, np.float64)
+    adjusted = np.full(values.shape, np.nan)
+    order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(values[order] * factors))
+    return adjusted
+
+
 def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     """Adjusted p values: calling those at or below q discoveries keeps the expected share of false ones within q.
 

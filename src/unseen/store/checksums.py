@@ -28,9 +28,20 @@ _NUMERIC = {
     "standard_error",
     "n",
 }
-AT_ONCE, TRIALS = 5_000, 500
-"""How many rows are in memory while a table is checked, and how many trials while checksums are written."""
+ROWS_AT_ONCE = 5_000
+"""How many rows are in memory while a table is checked."""
+TRIALS_AT_ONCE = 500
+"""Of how many trials the rows are in memory while checksums are written."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+"""An odd factor, so that multiplying by it (modulo 2^64) loses no bits: 2^64 divided by the golden ratio."""
+
+
+class NotANumber(ValueError):
+    """A column of numbers holds something else: SQLite accepts a text or a blob in any column."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(column)
+        self.column = column
 
 
 Columns = pd.DataFrame | Mapping[str, Sequence[Any]]
@@ -40,14 +51,15 @@ Columns = pd.DataFrame | Mapping[str, Sequence[Any]]
 def frame(database: sqlite3.Connection, query: str) -> pd.DataFrame:
     """The result of a query as a table."""
     cursor = _ask(database, query)
-    return pd.DataFrame(cursor.fetchall(), columns=[c[0] for c in cursor.description])
+    return pd.DataFrame(cursor.fetchall(), columns=[column[0] for column in cursor.description])
 
 
 def pieces(database: sqlite3.Connection, query: str, *values: str) -> Iterator[dict[str, tuple[Any, ...]]]:
     """The result of a query by column, some rows at a time."""
     cursor = _ask(database, query, *values)
-    while rows := cursor.fetchmany(AT_ONCE):
-        yield dict(zip([c[0] for c in cursor.description], zip(*rows, strict=True), strict=True))
+    names = [column[0] for column in cursor.description]
+    while rows := cursor.fetchmany(ROWS_AT_ONCE):
+        yield dict(zip(names, zip(*rows, strict=True), strict=True))
 
 
 def _ask(database: sqlite3.Connection, query: str, *values: str) -> sqlite3.Cursor:
@@ -59,10 +71,11 @@ def _ask(database: sqlite3.Connection, query: str, *values: str) -> sqlite3.Curs
 def write_checksums(database: sqlite3.Connection, tables: Sequence[str], trials: Collection[int]) -> None:
     """Write the checksums of these trials, given by their numbers; part of the transaction that wrote their rows."""
     numbers = list(trials)
-    for start in range(0, len(numbers), TRIALS):
-        some = numbers[start : start + TRIALS]
+    for start in range(0, len(numbers), TRIALS_AT_ONCE):
+        some = numbers[start : start + TRIALS_AT_ONCE]
         for table in tables:
             query = f"SELECT * FROM {table} WHERE {KEY.get(table, 'trial')} IN (SELECT value FROM json_each(?))"
+            # A trial without rows has the checksum 0, so that rows which appear in it later are noticed.
             sums = dict.fromkeys(some, 0) | row_sums(pieces(database, query, json.dumps(some)))
             database.executemany(
                 "INSERT OR REPLACE INTO checksums VALUES (?, ?, ?)",
@@ -77,7 +90,9 @@ def find_damaged(database: sqlite3.Connection, table: str, rows: Iterable[Column
     """
     expected = dict(_ask(database, "SELECT trial, sum FROM checksums WHERE source = ?", table))
     sums = row_sums(rows)
-    return sorted(trial for trial in {*expected, *sums} if expected.get(trial) != _format(sums.get(trial, 0)))
+    damaged = [trial for trial in {*expected, *sums} if expected.get(trial) != _format(sums.get(trial, 0))]
+    # In a damaged database the number of a trial may be anything, a text or bytes too.
+    return sorted(damaged, key=lambda trial: (isinstance(trial, int), trial if isinstance(trial, int) else repr(trial)))
 
 
 def row_sums(pieces_of_rows: Iterable[Columns]) -> dict[int, int]:
@@ -89,10 +104,15 @@ def row_sums(pieces_of_rows: Iterable[Columns]) -> dict[int, int]:
         hashes = np.zeros(len(first), np.uint64)
         for name, column in by_name.items():
             # Multiply and fold, so that every column, its position included, has an effect on all bits.
-            hashes = (hashes ^ _bits(column, name in _NUMERIC)) * _ODD
+            try:
+                bits = _bits(column, name in _NUMERIC)
+            except (ValueError, TypeError, OverflowError) as error:
+                raise NotANumber(str(name)) from error
+            hashes = (hashes ^ bits) * _ODD
             hashes ^= hashes >> np.uint64(32)
         positions, trials = _factorize(first)
         totals = np.zeros(len(trials), np.uint64)
+        # A sum does not depend on the order of the rows, in which SQLite may return them as it likes.
         np.add.at(totals, positions, hashes)
         for trial, total in zip(map(int, trials), totals.tolist(), strict=True):
             sums[trial] = (sums.get(trial, 0) + total) % 2**64
@@ -106,8 +126,11 @@ def _format(total: int) -> str:
 def _bits(column: Collection[Any], numeric: bool) -> NDArray[np.uint64]:
     """64 bits for each value: those of a number, a hash of a text."""
     if numeric:
+        # As floats throughout: SQLite returns a whole REAL as a float and an INTEGER as an int. Seeds beyond 2^53 lose
+        # their last bits here, but they are in the identity as text.
         return np.asarray(column, np.float64).view(np.uint64)
     positions, texts = _factorize(column)
+    # `repr` tells None from the text "None", and 1 from "1".
     digests = [hashlib.blake2b(repr(text).encode(), digest_size=8).digest() for text in texts]
     return np.array([int.from_bytes(digest, "little") for digest in digests], np.uint64)[positions]
 

@@ -16,9 +16,10 @@ from filelock import FileLock, Timeout
 
 from unseen.errors import CheckFailed, UsageError
 from unseen.files import write_atomically
-from unseen.store.schema import FILE, FOLDERS, SCHEMA, check_version, explain_errors, is_empty
+from unseen.store.schema import FILE, FOLDERS, OLDEST, SCHEMA, check_version, explain_errors, is_empty
 
 _JOURNALS = (f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal")
+_MIGRATION = (f"{FILE}.migrating", f"{FILE}.schema{OLDEST}")
 _BEFORE_DATABASE = {"store.lock": re.compile(rb""), "store.owner": re.compile(rb"(process \d+ on .*)?", re.DOTALL)}
 """The files that a kill leaves before there is a database, and their contents."""
 _PARTIAL = r"(\.safetensors(\.\d+\.partial)?|\.partial)"
@@ -39,6 +40,7 @@ def take_lock(path: Path) -> FileLock:
     except Timeout:
         writer = owner.read_text() if owner.is_file() else "another process"
         raise UsageError(f"{path} is being written by {writer}; wait for it, or stop it") from None
+    # In a file of its own: a lock file that is locked can't be read on every system.
     owner.write_text(f"process {os.getpid()} on {socket.gethostname()}")
     return lock
 
@@ -50,20 +52,22 @@ def check_directory(path: Path) -> None:
     """
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is a file; give a directory")
-    for name in (*FOLDERS, FILE, *_JOURNALS, *_BEFORE_DATABASE):
+    if path.is_symlink() and not path.exists():
+        raise UsageError(f"{path} is a symbolic link that leads nowhere; give a directory")
+    for name in (*FOLDERS, FILE, *_JOURNALS, *_MIGRATION, *_BEFORE_DATABASE):
         if (path / name).is_symlink():
             raise UsageError(
-                f"{path / name} is a symbolic link, and what it leads to may be somebody else's; "
-                "give a new directory, or put the real one in its place"
+                f"{path / name} is a symbolic link, whose target may not belong to this store; "
+                "give a new directory, or put the real file or folder in its place"
             )
         if (path / name).exists() and (path / name).is_dir() != (name in FOLDERS):
-            raise UsageError(f"{path / name} is no {'folder' if name in FOLDERS else 'file'}; give a new directory")
+            raise UsageError(f"{path / name} is not a {'folder' if name in FOLDERS else 'file'}; give a new directory")
     if not path.is_dir() or _holds_store(path):
         return
     foreign = next(_foreign_files(path), None)
     if foreign is None:
         return
-    if (path / FILE).is_file() and any(True for folder in FOLDERS for _ in own_files(path, folder)):
+    if (path / FILE).is_file() and any(list(own_files(path, folder)) for folder in FOLDERS):
         raise CheckFailed(f"{path / FILE} is damaged: it is empty, but weights or checkpoints are beside it")
     raise UsageError(
         f"{path} holds other work: {foreign} is not of a store (there is no {FILE} that knows it); "
@@ -79,7 +83,7 @@ def own_files(path: Path, folder: str) -> Iterator[Path]:
                 yield file
 
 
-def sha(data: bytes) -> str:
+def hash_bytes(data: bytes) -> str:
     """The hash that a store notes of a file."""
     return hashlib.sha256(data).hexdigest()
 
@@ -89,24 +93,28 @@ def weights_name(trial: str, selection: str) -> str:
     return f"{trial}.{selection}.safetensors"
 
 
-def put(store: Path, folder: str, name: str, data: bytes) -> tuple[str, str]:
+def write_file(store: Path, folder: str, name: str, data: bytes) -> tuple[str, str]:
     """Write a file of a store; returns its path inside the store, and its hash."""
     if Path(name).name != name:  # a database that is merged may come from anywhere
         raise CheckFailed(f"a store can't have a file called '{name}'")
     write_atomically(store / folder / name, data)
-    return f"{folder}/{name}", sha(data)
+    return f"{folder}/{name}", hash_bytes(data)
 
 
-def get(store: Path, file: str, sha256: str) -> bytes:
+def read_file(store: Path, file: str, sha256: str) -> bytes:
     """The bytes of a file, if they are those that were written."""
     path = store / file
+    first, *others = Path(file).parts or ("",)
+    if first not in FOLDERS or ".." in others or path.is_symlink() or path.is_fifo():
+        # A store may come from anywhere; no file outside of it is opened.
+        raise CheckFailed(f"{store / FILE} is damaged: it names {file}, which is not a file of a store")
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise CheckFailed(f"{path} is missing, though the store names it") from None
     except OSError as error:
         raise CheckFailed(f"{path} can't be read: {error.strerror}") from error
-    if sha(data) != sha256:
+    if hash_bytes(data) != sha256:
         raise CheckFailed(f"{path} is damaged: its contents are not what the store recorded")
     return data
 

@@ -64,14 +64,16 @@ def _copy(path: Path, old: sqlite3.Connection, new: sqlite3.Connection) -> None:
     old.row_factory = sqlite3.Row
     _check_old(path, old)
     create_tables(new)
-    cells = [dict(row) for row in old.execute("SELECT * FROM cells ORDER BY number")]
+    cells = list(map(dict, old.execute("SELECT * FROM cells ORDER BY number")))
     by_trial: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         identity = json.loads(cell["identity"])
         cell["evaluation"] = canonical(_new_evaluation(identity.pop("evaluation")))
         cell["identity"] = canonical(identity)
         by_trial[digest(identity)].append(cell)
-    evaluations = {text: number for number, text in enumerate(dict.fromkeys(c["evaluation"] for c in cells), 1)}
+    evaluations: dict[str, int] = {}
+    for cell in cells:
+        evaluations.setdefault(cell["evaluation"], len(evaluations) + 1)
     with new:
         for key, value in old.execute("SELECT key, value FROM meta"):
             new.execute("INSERT INTO meta VALUES (?, ?)", (key, _new_work(value) if key == "work" else value))
@@ -140,7 +142,7 @@ def _check_old(path: Path, old: sqlite3.Connection) -> None:
     for table in _OLD_TABLES:
         cursor = old.execute(f"SELECT * FROM {table}")
         names = [_COLUMNS.get(column[0], column[0]) for column in cursor.description]
-        rows = [tuple(row) for row in cursor]
+        rows = list(map(tuple, cursor))
         sums = row_sums([dict(zip(names, zip(*rows, strict=True), strict=True))]) if rows else {}
         expected = {row["cell"]: row["sum"] for row in old.execute("SELECT * FROM seals WHERE of = ?", (table,))}
         for cell in sorted({*sums, *expected}):

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +78,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Finished:
-    """What is stored of a trial when it ends: `measures` by evaluation id and selection, `weights` by selection."""
+    """The results that are stored when a trial ends: `measures` by evaluation id and selection, `weights` by selection."""
 
     status: str
     step: int
@@ -91,11 +91,25 @@ class Finished:
 
 
 @dataclass(frozen=True)
+class Evaluated:
+    """The results that are added to a trial that had ended, when its kept weights are evaluated in further ways.
+
+    `measures` are by evaluation id and selection, `note` is that of all its evaluations, `provenance` is about the
+    process that evaluated.
+    """
+
+    note: str
+    measures: Mapping[str, Mapping[str, Sequence[Measure]]]
+    provenance: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The result of a chunk. Without a checkpoint the stack is done; with an `error` nothing was done.
 
     `seconds` is the whole time where it was computed: setting up, training, evaluating, packing. `preflight` are the
-    notes of the dry run, if the chunk included one.
+    notes of the dry run, if the chunk included one. `timing` are the times that a probe has measured, as plain values; they
+    are not stored.
     """
 
     ticket: int
@@ -106,6 +120,8 @@ class Outcome:
     error: str = ""
     seconds: float = 0.0
     preflight: tuple[str, ...] | None = None
+    evaluated: Mapping[str, Evaluated] | None = None
+    timing: Mapping[str, Any] | None = None
 
 
 # -- opening ----------------------------------------------------------------------------------------------------------
@@ -137,6 +153,8 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     """The database of a store, made if there is none; a damaged one is noticed before anything is done with it."""
     with explain_errors(path):
         connection = sqlite3.connect(path / FILE)
+        # Asked before anything is written: a kill between opening and creating leaves an empty file, which is a new
+        # store.
         empty = is_empty(connection)
         if not empty and check_version(path, connection) < SCHEMA:
             from unseen.store.migrate import migrate_file
@@ -144,13 +162,25 @@ def open_to_write(path: Path) -> sqlite3.Connection:
             connection.close()
             migrate_file(path)
             connection = sqlite3.connect(path / FILE)
+        # A write-ahead log lets others read while the one writer commits.
         connection.execute("PRAGMA journal_mode = WAL")
         if empty:
             create_tables(connection)
         answer = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]  # with the index of ids
         if answer != "ok":
             raise CheckFailed(f"{path / FILE} is damaged: {answer}")
+        checkpoint_log(connection)
         return connection
+
+
+def checkpoint_log(connection: sqlite3.Connection) -> None:
+    """Copy what is only in the write-ahead log into the main file, as far as readers allow.
+
+    Otherwise a small store that is killed would live in its log alone, and a copy of the main file would be empty. It
+    is no error if it can't be done now: what was committed is safe in the log.
+    """
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -180,12 +210,12 @@ def explain_errors(path: Path) -> Iterator[None]:
     """A full disk or a damaged database as one line that names the store."""
     try:
         yield
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CheckFailed(f"{path / FILE} is damaged: {error}") from error
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
         raise  # a mistake of ours, not of the disk
     except sqlite3.OperationalError as error:
-        if "decode" in str(error):
+        if "decode" in str(error) or "no such" in str(error):  # a table or a column is missing
             raise CheckFailed(f"{path / FILE} is damaged: {error}") from error
         raise CheckFailed(f"{path}: the store can't be used now: {error}. What it held before is sound") from error
     except sqlite3.DatabaseError as error:

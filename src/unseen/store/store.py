@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -26,30 +27,90 @@ from filelock import FileLock
 from unseen.config import canonical, digest
 from unseen.errors import CheckFailed, UsageError
 from unseen.files import PARTIAL
-from unseen.store.checksums import KEY, Columns, find_damaged, frame, pieces, write_checksums
-from unseen.store.directory import check_directory, get, own_files, put, sha, take_lock, weights_name
-from unseen.store.schema import FILE, FOLDERS, Finished, Outcome, explain_errors, open_to_read, open_to_write
+from unseen.store.checksums import KEY, Columns, NotANumber, find_damaged, frame, pieces, write_checksums
+from unseen.store.directory import (
+    check_directory,
+    hash_bytes,
+    own_files,
+    read_file,
+    take_lock,
+    weights_name,
+    write_file,
+)
+from unseen.store.schema import (
+    FILE,
+    FOLDERS,
+    Evaluated,
+    Finished,
+    Outcome,
+    checkpoint_log,
+    explain_errors,
+    open_to_read,
+    open_to_write,
+)
 from unseen.store.tables import curves_table, records_table
 from unseen.studies.trial import COMPONENTS, describe_difference, evaluation_id, identity_text
 
 if TYPE_CHECKING:
     from unseen.studies.trial import Entry
+    from unseen.training.evaluate import Measure
 
-_TABLES_OF_TRIALS = ("curves", "chunks", "failures", "weights", "provenance")
 ENDED = ("finished", "stopped", "diverged")
+SELECTIONS = ("last", "best")
+"""The weights of a trial that are evaluated."""
+_REMEMBERED = "remember "
+"""The prefix of the keys of `remember` in the database, and among the notes."""
+CLAIMS = "claims"
+"""The key of the claims that were registered before the first run."""
+REGISTERED = "registration time"
+"""The key of the time at which these claims were registered."""
+REGISTRATION_NOTE = _REMEMBERED + REGISTERED
+"""The key of that time among the notes: two directories with the same claims may differ in it."""
+_AMONG = "IN (SELECT value FROM json_each(?))"
+"""A condition on any number of ids, passed as one JSON list: SQLite limits the number of parameters of a query."""
+_SET_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_HASH = 16
+"""The characters of a trial's id, and of a checkpoint's hash, with which the names of their files begin."""
+_ANNOUNCED = "checkpoint files"
+EVALUATED_LATER = "evaluated_later"
+"""In the provenance of a trial: where each evaluation was made that was added after the trial had ended, by its id."""
+
+
+def remembered_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that `Store.remember` stored, by key, from the notes of a store or of its records file."""
+    remembered = {}
+    for key, value in notes.items():
+        if key.startswith(_REMEMBERED):
+            remembered[key.removeprefix(_REMEMBERED)] = value
+    return remembered
+
+
+def join_notes(notes: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """The notes of a store with those of another that are joined to it; where they differ, its own hold.
+
+    What both registered was registered when the first of them did.
+    """
+    joined = {**others, **notes}
+    claims = _REMEMBERED + CLAIMS
+    time = REGISTRATION_NOTE
+    if time in notes and time in others and notes.get(claims) == others.get(claims):
+        joined[time] = min(notes[time], others[time])
+    return joined
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What is done at one combination of axis levels: its work, and the (seed, data seed) pairs there."""
+    """The trials at one combination of axis levels: their work, and their (seed, data seed) pairs."""
 
     work: Mapping[str, Any]
     seeds: set[tuple[int, int]]
 
-    def conflict(self, other: Configuration) -> str:
-        """Why two can't be the same configuration, in words; empty if they can."""
-        if self.work != other.work:
-            return describe_difference(self.work, other.work)
+    def conflict(self, other: Configuration, evaluation: bool = True) -> str:
+        """Why two can't be the same configuration, in words; empty if they can. Without `evaluation`, theirs may differ."""
+        own_work = self.work if evaluation else _without_evaluation(self.work)
+        other_work = other.work if evaluation else _without_evaluation(other.work)
+        if own_work != other_work:
+            return describe_difference(own_work, other_work)
         seeds = self.seeds | other.seeds
         own_data = all(seed == data_seed for seed, data_seed in seeds)
         shared_data = len({data_seed for _, data_seed in seeds}) == 1
@@ -62,7 +123,10 @@ class Store:
     """A directory of records: `with Store.read(path) as store` to look, `with Store.write(path) as store` to add."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: FileLock | None) -> None:
-        self.path, self._db, self._lock = path, connection, lock
+        self.path = path
+        self._db = connection
+        self._lock = lock
+        self._swept = False
         connection.row_factory = sqlite3.Row
 
     @classmethod
@@ -72,7 +136,7 @@ class Store:
 
     @classmethod
     def write(cls, path: str | Path) -> Self:
-        """Open a store for writing, or make one in a new or empty directory; refused while somebody else writes."""
+        """Open a store for writing, or make one in a new or empty directory; refused while another process writes."""
         path = Path(path)
         try:
             check_directory(path)
@@ -84,7 +148,7 @@ class Store:
         try:
             store = cls(path, open_to_write(path), lock)
             for file in own_files(path, "weights"):  # only now: there may be thousands
-                if file.suffix == PARTIAL:  # a kill left it
+                if file.suffix == PARTIAL and store._numbers([file.name[:_HASH]]):  # a kill left it; another's stays
                     file.unlink()
             return store
         except BaseException:
@@ -107,26 +171,60 @@ class Store:
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def claim(self, work: Mapping[str, Any]) -> None:
-        """Note what this directory is for; a directory that holds other work is refused."""
+    def set_work(self, work: Mapping[str, Any]) -> None:
+        """Note the work that this directory is for; one that holds other work is refused. The evaluation may change."""
         old_work = self.work
         new_work = json.loads(canonical(work))
         if not old_work:
             with self._transaction():
                 self._db.execute("INSERT INTO meta VALUES ('work', ?)", (canonical(work),))
-        elif old_work != new_work:
+                # No trial of this store began earlier, which is what a claim's registration asks (`find_first_run`).
+                # In microseconds: another directory may have been begun, and even finished, in the same second.
+                began = datetime.now(UTC).isoformat(timespec="microseconds")
+                self._db.execute("INSERT INTO meta VALUES ('began', ?)", (canonical(began),))
+        elif _without_evaluation(old_work) == _without_evaluation(new_work):
+            with self._transaction():
+                self._db.execute("UPDATE meta SET value = ? WHERE key = 'work'", (canonical(work),))
+        else:
             raise UsageError(
                 f"{self.path} holds other work: {describe_difference(old_work, new_work)}. "
                 "Give a new directory, or the options it was made with"
             )
 
+    def remember(self, key: str, value: Any) -> None:
+        """Keep a value (plain data) under a key, in place of an earlier one."""
+        with self._transaction():
+            self._db.execute(_SET_META, (_REMEMBERED + key, canonical(value)))
+
+    def recall(self, key: str, default: Any = None) -> Any:
+        """The value that was kept under a key; without one, the default."""
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", _REMEMBERED + key)
+        with explain_errors(self.path):
+            return json.loads(rows[0]["value"]) if rows else default
+
+    def note_environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Note environment variables that change numbers, unless some were noted before; returns those that hold."""
+        with self._transaction():
+            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('environment', ?)", (canonical(variables),))
+        (row,) = self._rows("SELECT value FROM meta WHERE key = 'environment'")
+        noted: dict[str, str] = json.loads(row["value"])
+        return noted
+
+    def describe(self, facts: Mapping[str, Any]) -> None:
+        """Note the facts about the study that a reader needs: its question, axes, notes, … (`studies.description`).
+
+        Unlike `set_work` this is not an identity: a question may be reworded.
+        """
+        with self._transaction():
+            self._db.execute(_SET_META, ("study", json.dumps(facts)))
+
     def add(self, entries: Sequence[Entry], scale: str = "") -> None:
         """Enter trials that are not there yet, as pending, with their levels and evaluations.
 
-        More seeds are welcome. A configuration that holds other work, or is no longer in the study, is refused. A trial
-        that has ended and gets a further evaluation is trained again, to the same bits.
+        Seeds may be added. A configuration that holds other work, or is no longer in the study, is refused. If it is
+        evaluated differently from now on, that holds for all its trials: those that have ended stay so, and wait for
+        their evaluation (`unevaluated`).
         """
-        self.check("trials", "entries")
         new: dict[str, Configuration] = {}
         for entry in entries:
             trial = entry.trial
@@ -134,16 +232,9 @@ class Store:
             if key not in new:
                 new[key] = Configuration(trial.work, set())
             new[key].seeds.add((trial.seed, trial.data_seed))
-        for (old_scale, levels), old in self.configurations().items():
-            if old_scale != scale:
-                continue
-            if levels not in new:
-                raise UsageError(
-                    f"{self.path} holds other work: {levels} is not in the study as it is now. Give a new directory"
-                )
-            conflict = old.conflict(new[levels])
-            if conflict:
-                raise UsageError(f"{self.path} holds other work at {levels}: {conflict}. Give a new directory")
+        is_new = self.is_new
+        if not is_new:
+            self._refuse_other_work(new, scale)
         position = {levels: i for i, levels in enumerate(new)}
         evaluations = {evaluation_id(e.trial.evaluation): e.trial.evaluation for e in entries}
         with self._transaction():
@@ -158,33 +249,63 @@ class Store:
             numbers = self._numbers([e.trial.id for e in entries])
             evaluation_numbers = self._evaluation_numbers()
             rows = []
+            by_levels = {}
             for entry in entries:
                 levels = json.dumps(dict(entry.levels), ensure_ascii=False)
                 evaluation = evaluation_numbers[evaluation_id(entry.trial.evaluation)]
-                index = position[canonical(dict(entry.levels))]
-                rows.append((numbers[entry.trial.id], scale, evaluation, index, levels))
-            self._reopen([(row[0], row[2]) for row in rows])
+                key = canonical(dict(entry.levels))
+                by_levels[key] = evaluation
+                rows.append((numbers[entry.trial.id], scale, evaluation, position[key], levels))
+            changed = set() if is_new else self._change_evaluations(scale, by_levels)
             self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)", rows)
-            write_checksums(self._db, ("trials", "entries"), numbers.values())
+            write_checksums(self._db, ("trials", "entries"), {*numbers.values(), *changed})
 
-    def _reopen(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Make ended trials pending that were not evaluated in this way: pairs of trial and evaluation."""
-        known = {tuple(row) for row in self._db.execute("SELECT trial, evaluation FROM entries")}
-        entered = {trial for trial, _ in known}
-        ended = {row["number"] for row in self._db.execute("SELECT number FROM trials WHERE status != 'pending'")}
-        missing = {trial for trial, evaluation in pairs if (trial, evaluation) not in known}
-        numbers = sorted(missing & entered & ended)
-        self._db.executemany(
-            "UPDATE trials SET status = 'pending', step = 0 WHERE number = ?", [(number,) for number in numbers]
-        )
-        for table in ("chunks", "curves", "failures"):
-            self._db.executemany(f"DELETE FROM {table} WHERE trial = ?", [(number,) for number in numbers])
-        write_checksums(self._db, ("curves",), numbers)
+    def _refuse_other_work(self, new: Mapping[str, Configuration], scale: str) -> None:
+        """Refuse new configurations, by their levels, that differ from those the store has of this scale."""
+        self.check("trials", "entries")
+        for (old_scale, levels), old in self.configurations().items():
+            if old_scale != scale:
+                continue
+            if levels not in new:
+                raise UsageError(
+                    f"{self.path} holds other work: {levels} is not in the study as it is now. Give a new directory"
+                )
+            conflict = old.conflict(new[levels], evaluation=False)
+            if conflict:
+                raise UsageError(f"{self.path} holds other work at {levels}: {conflict}. Give a new directory")
+
+    def _change_evaluations(self, scale: str, evaluations: Mapping[str, int]) -> set[int]:
+        """Let every trial at these levels (canonical JSON) have this evaluation; returns the numbers of those that had
+        another one."""
+        changed = []
+        for row in self._rows("SELECT * FROM entries WHERE scale = ?", scale):
+            evaluation = evaluations.get(canonical(json.loads(row["levels"])), row["evaluation"])
+            if evaluation != row["evaluation"]:
+                changed.append((tuple(row), evaluation))
+        for (trial, _, old, _, _), _ in changed:
+            self._db.execute(
+                "DELETE FROM entries WHERE trial = ? AND scale = ? AND evaluation = ?", (trial, scale, old)
+            )
+        for (trial, _, _, position, levels), evaluation in changed:
+            values = (trial, scale, evaluation, position, levels)
+            self._db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)", values)
+        return {row[0] for row, _ in changed}
+
+    def reopen(self, trials: Sequence[str]) -> None:
+        """Make ended trials pending: they are trained again from step 0, with the same numbers. Their records stay."""
+        numbers = self._numbers(trials).values()
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE trials SET status = 'pending', step = 0 WHERE number = ?", [(number,) for number in numbers]
+            )
+            for table in ("chunks", "curves", "failures"):
+                self._db.executemany(f"DELETE FROM {table} WHERE trial = ?", [(number,) for number in numbers])
+            write_checksums(self._db, ("trials", "curves"), numbers)
 
     def commit(self, stack: str, trials: Sequence[str], outcome: Outcome) -> None:
         """One chunk's outcome, in one transaction: the new checkpoint (None: the stack is done), curves, records.
 
-        A trial that has ended keeps what it left the first time.
+        Nothing is written for trials that had ended before.
         """
         with explain_errors(self.path):
             pending = self._numbers([trial for trial, status in self.status(trials).items() if status == "pending"])
@@ -192,7 +313,7 @@ class Store:
             weights = []
             for trial, done in finished.items():
                 for selection, data in done.weights.items():
-                    file, sha256 = put(self.path, "weights", weights_name(trial, selection), data)
+                    file, sha256 = write_file(self.path, "weights", weights_name(trial, selection), data)
                     weights.append((pending[trial], selection, file, sha256))
             checkpoints = {} if outcome.checkpoint is None else {stack: (trials, outcome.checkpoint)}
             with self._replacing(stack, checkpoints):
@@ -212,21 +333,49 @@ class Store:
                 for trial, done in finished.items():
                     self._finish(pending[trial], done)
                 self._db.executemany("INSERT OR REPLACE INTO weights VALUES (?, ?, ?, ?)", weights)
-                write_checksums(self._db, ("trials", "curves", "records", "overall"), pending.values())
+                # In the same transaction as the checksums that cover them.
+                evaluated = self._add_evaluated(outcome.evaluated) if outcome.evaluated else []
+                numbers = {*pending.values(), *evaluated}
+                write_checksums(self._db, ("trials", "curves", "records", "overall"), numbers)
+
+    def _add_evaluated(self, evaluated: Mapping[str, Evaluated]) -> list[int]:
+        """Add the records of further evaluations of ended trials; returns the numbers of these trials.
+
+        What a trial was trained with stays its provenance; where it was evaluated is noted beside it.
+        """
+        missing = self.unevaluated(list(evaluated))
+        numbers = self._numbers(list(missing))
+        for trial, number in numbers.items():
+            done = evaluated[trial]
+            measures = {key: rows for key, rows in done.measures.items() if key in missing[trial]}
+            self._add_measures(number, measures)
+            self._db.execute("UPDATE trials SET note = ? WHERE number = ?", (done.note, number))
+            self._db.execute("DELETE FROM failures WHERE trial = ?", (number,))
+            (row,) = self._rows_of("provenance", trial)
+            facts = json.loads(row["facts"])
+            facts[EVALUATED_LATER] = facts.get(EVALUATED_LATER, {}) | {key: dict(done.provenance) for key in measures}
+            self._db.execute("UPDATE provenance SET facts = ? WHERE trial = ?", (canonical(facts), number))
+        return list(numbers.values())
 
     def _finish(self, number: int, done: Finished) -> None:
         self._db.execute(
             "UPDATE trials SET status = ?, step = ?, best_step = ?, not_converged = ?, note = ? WHERE number = ?",
             (done.status, done.step, done.best_step, done.not_converged, done.note, number),
         )
+        self._add_measures(number, done.measures)
+        facts = dict(done.provenance)
+        if self.began is not None:
+            facts.setdefault("started", self.began)
+        self._db.execute("INSERT OR REPLACE INTO provenance VALUES (?, ?)", (number, canonical(facts)))
+
+    def _add_measures(self, number: int, by_evaluation: Mapping[str, Mapping[str, Sequence[Measure]]]) -> None:
         evaluation_numbers = self._evaluation_numbers()
         rows = []
-        for evaluation, by_selection in done.measures.items():
+        for evaluation, by_selection in by_evaluation.items():
             for selection, measures in by_selection.items():
                 key = (number, evaluation_numbers[evaluation], selection)
                 rows += [(*key, m.split, m.factor, m.level, m.metric, m.value, m.standard_error, m.n) for m in measures]
         self._db.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        self._db.execute("INSERT OR REPLACE INTO provenance VALUES (?, ?)", (number, canonical(done.provenance)))
 
     def split(self, stack: str, checkpoints: Mapping[str, tuple[Sequence[str], bytes]]) -> None:
         """Replace a stack's checkpoint by checkpoints of smaller stacks: {name: (trials, checkpoint)}."""
@@ -234,74 +383,29 @@ class Store:
             pass
 
     def fail(self, trial: str, cause: str, traceback: str = "") -> None:
-        """Note that a trial failed, with its cause; its checkpoint stays."""
+        """Note that a trial failed, with its cause; its checkpoint stays. One that had ended, whose further evaluation
+        failed, stays ended."""
         with self._transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO failures SELECT number, step, ?, ? FROM trials WHERE id = ?",
                 (cause, traceback, trial),
             )
-            self._db.execute("UPDATE trials SET status = 'failed' WHERE id = ?", (trial,))
+            self._db.execute("UPDATE trials SET status = 'failed' WHERE id = ? AND status = 'pending'", (trial,))
             write_checksums(self._db, ("trials",), self._numbers([trial]).values())
 
     def retry(self, trials: Sequence[str]) -> None:
-        """Make failed trials pending again; they continue from where they were."""
+        """Forget the failures of trials: they continue from where they were."""
         failed = self._numbers([trial for trial, status in self.status(trials).items() if status == "failed"]).values()
         with self._transaction():
-            self._db.executemany("DELETE FROM failures WHERE trial = ?", [(number,) for number in failed])
+            numbers = self._numbers(trials).values()
+            self._db.executemany("DELETE FROM failures WHERE trial = ?", [(number,) for number in numbers])
             self._db.executemany(
                 "UPDATE trials SET status = 'pending' WHERE number = ?", [(number,) for number in failed]
             )
             write_checksums(self._db, ("trials",), failed)
 
-    def take(self, source: Store, trials: Sequence[str], entered: Sequence[str]) -> None:
-        """Copy ended trials of another store of the same work, with records, curves and weights; and the entries of
-        these and of others that are in this store already (`entered`)."""
-        with explain_errors(self.path):
-            weights: dict[str, list[tuple[str, str, str]]] = {trial: [] for trial in trials}
-            for trial in trials:
-                for _, selection, _, _ in source.rows("weights", trial):
-                    # Named anew: in a store that was migrated, files are called after other ids.
-                    data = source.weights(trial, selection)[1]
-                    file, sha256 = put(self.path, "weights", weights_name(trial, selection), data)
-                    weights[trial].append((selection, file, sha256))
-            with self._transaction():
-                # Begun here and ended there: they are stacks of one by now (see `merge`).
-                self._db.executemany("DELETE FROM checkpoints WHERE trials = ?", [(canonical([c]),) for c in trials])
-                self._db.executemany(
-                    "INSERT OR IGNORE INTO trials (id, identity, seed, data_seed) VALUES (?, '', 0, 0)",
-                    [(c,) for c in trials],
-                )
-                self._db.executemany(
-                    "INSERT OR IGNORE INTO evaluations (id, identity) VALUES (?, ?)",
-                    [(row["id"], row["identity"]) for row in source._rows("SELECT * FROM evaluations")],
-                )
-                # Each store counts its trials and evaluations for itself.
-                evaluation_ids = {number: key for key, number in source._evaluation_numbers().items()}
-                own_numbers = self._evaluation_numbers()
-                numbers = {number: own_numbers[key] for number, key in evaluation_ids.items()}
-                taken_numbers = self._numbers(trials)
-                for trial, number in taken_numbers.items():
-                    for table in ("trials", "records", *_TABLES_OF_TRIALS):
-                        self._db.execute(f"DELETE FROM {table} WHERE {KEY.get(table, 'trial')} = ?", (number,))
-                        rows = [tuple(row)[1:] for row in source._rows_of(table, trial)]
-                        for values in weights[trial] if table == "weights" else rows:
-                            if table == "records":
-                                values = (numbers[values[0]], *values[1:])
-                            marks = ", ".join("?" * (1 + len(values)))
-                            self._db.execute(f"INSERT INTO {table} VALUES ({marks})", (number, *values))
-                entered_numbers = self._numbers(entered)
-                for trial, number in entered_numbers.items():
-                    for row in source._rows_of("entries", trial):
-                        self._db.execute(
-                            "INSERT OR IGNORE INTO entries VALUES (?, ?, ?, ?, ?)",
-                            (number, row["scale"], numbers[row["evaluation"]], row["position"], row["levels"]),
-                        )
-                write_checksums(self._db, ("trials", "curves", "records", "overall"), taken_numbers.values())
-                write_checksums(self._db, ("entries",), entered_numbers.values())
-            self._sweep()
-
     def discard(self, stack: str) -> None:
-        """Discard a stack's checkpoint: its trials will be trained from step 0, to the same bits."""
+        """Discard a stack's checkpoint: its trials will be trained from step 0 and get the same numbers, bit for bit."""
         (row,) = self._rows("SELECT trials FROM checkpoints WHERE stack = ?", stack)
         numbers = self._numbers(json.loads(row["trials"])).values()
         with explain_errors(self.path), self._replacing(stack, {}):
@@ -317,35 +421,115 @@ class Store:
         The order matters: files are synced and renamed before the transaction that names them commits, and are removed
         only after it, so that a kill at any moment leaves every named file whole.
         """
+        self._announce_checkpoints([hash_bytes(data)[:_HASH] for _, data in checkpoints.values()])
         rows = []
         for name, (trials, data) in checkpoints.items():
-            file, sha256 = put(self.path, "checkpoints", f"{sha(data)[:16]}.safetensors", data)
+            file, sha256 = write_file(self.path, "checkpoints", f"{hash_bytes(data)[:_HASH]}.safetensors", data)
             rows.append((name, canonical(list(trials)), file, sha256))
+        replaced = set()
+        for name in {stack, *checkpoints}:
+            replaced |= {row["file"] for row in self._rows("SELECT file FROM checkpoints WHERE stack = ?", name)}
         with self._transaction():
             yield
             self._db.execute("DELETE FROM checkpoints WHERE stack = ?", (stack,))
             self._db.executemany("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)", rows)
-        self._sweep()
+        if not self._swept:  # an earlier process may have been killed before it removed a file
+            self._sweep()
+            self._swept = True
+        # Only the files of these stacks: listing thousands after every chunk would take longer than all the rest.
+        for file in replaced:
+            if not self._rows("SELECT 1 FROM checkpoints WHERE file = ?", file):
+                (self.path / file).unlink(missing_ok=True)
 
     def _sweep(self) -> None:
-        """Remove checkpoints that nothing names any more; files whose names are not ours stay."""
-        used = {row["file"] for row in self._rows("SELECT file FROM checkpoints")}
+        """Remove the checkpoints that this store announced and no longer uses; all other files stay."""
+        used = self._checkpoint_hashes()
+        announced = set(self.recall(_ANNOUNCED, []))
         for file in own_files(self.path, "checkpoints"):
-            if f"checkpoints/{file.name}" not in used:
+            if file.name[:_HASH] in announced and file.name[:_HASH] not in used:
                 file.unlink()
+
+    def _announce_checkpoints(self, hashes: Sequence[str]) -> None:
+        """Note the hashes of checkpoints before their files are written, so that a file which a kill leaves behind is
+        known to be ours. Those that are gone are forgotten."""
+        earlier = self.recall(_ANNOUNCED)
+        if not hashes and earlier is not None:
+            return
+        present = {file.name[:_HASH] for file in own_files(self.path, "checkpoints")}
+        ours = self._checkpoint_hashes() | set(earlier or ())  # an older release announced nothing
+        self.remember(_ANNOUNCED, sorted(ours & present | set(hashes)))
+
+    def _checkpoint_hashes(self) -> set[str]:
+        """The hashes in the names of the checkpoints that are in use."""
+        return {Path(row["file"]).name[:_HASH] for row in self._rows("SELECT file FROM checkpoints")}
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     @property
+    def is_new(self) -> bool:
+        """Whether no trial was ever entered. Checksums without trials are those of a damaged store, which is not new."""
+        return not self._rows("SELECT 1 FROM trials UNION ALL SELECT 1 FROM checksums LIMIT 1")
+
+    @property
     def work(self) -> dict[str, Any]:
-        """What this directory is for: `{"study": "name@version"}`, or the configs of a single `train`."""
+        """The work that this directory holds: `{"study": "name@version"}`, or the configs of a single `train`."""
         rows = self._rows("SELECT value FROM meta WHERE key = 'work'")
         with explain_errors(self.path):
             work: dict[str, Any] = json.loads(rows[0]["value"]) if rows else {}
+        described = isinstance(work, dict) and (
+            isinstance(work.get("study"), str) or all(isinstance(work.get(name), dict) for name in COMPONENTS)
+        )
+        if work != {} and not described:
+            raise CheckFailed(f"{self.path / FILE} is damaged: it does not say what it is for")
         return work
 
+    @property
+    def description(self) -> dict[str, Any]:
+        """The facts about its study that the store was given with `describe`; empty in stores of older releases."""
+        rows = self._rows("SELECT value FROM meta WHERE key = 'study'")
+        with explain_errors(self.path):
+            facts = json.loads(rows[0]["value"]) if rows else {}
+        return facts if isinstance(facts, dict) else {}
+
+    @property
+    def began(self) -> str | None:
+        """When this directory was begun: no trial of it was begun earlier, unless it was taken over."""
+        rows = self._rows("SELECT value FROM meta WHERE key = 'began'")
+        with explain_errors(self.path):
+            began: str | None = json.loads(rows[0]["value"]) if rows else None
+        return began
+
+    def notes(self) -> dict[str, Any]:
+        """Further notes on the work, such as its registration."""
+        # The list of files that may be removed is left out: it is about this directory and must not be copied to another.
+        return self._objects(
+            "SELECT key, value FROM meta WHERE key NOT IN ('work', 'environment', 'study', 'began', ?) ORDER BY key",
+            _REMEMBERED + _ANNOUNCED,
+        )
+
+    def positions(self, scale: str) -> dict[tuple[str, str], int]:
+        """The position of its configuration in the study, by trial and evaluation."""
+        rows = self._rows(
+            "SELECT trials.id AS id, evaluations.id AS evaluation, position FROM entries JOIN trials "
+            "ON trial = trials.number JOIN evaluations ON evaluation = evaluations.number WHERE scale = ?",
+            scale,
+        )
+        return {(row["id"], row["evaluation"]): row["position"] for row in rows}
+
+    def identities(self) -> dict[str, dict[str, Any]]:
+        """The identity of every trial."""
+        return self._objects("SELECT id, identity FROM trials")
+
+    def evaluation_identities(self) -> dict[str, dict[str, Any]]:
+        """The identity of every evaluation."""
+        return self._objects("SELECT id, identity FROM evaluations")
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """The provenance of every trial that has ended."""
+        return self._objects("SELECT id, facts FROM provenance JOIN trials ON trial = number")
+
     def configurations(self) -> dict[tuple[str, str], Configuration]:
-        """What is done at each combination of levels, by (scale, levels as canonical JSON)."""
+        """The trials at each combination of levels, by (scale, levels as canonical JSON)."""
         configurations: dict[tuple[str, str], Configuration] = {}
         with explain_errors(self.path):
             for row in self._db.execute(
@@ -361,25 +545,77 @@ class Store:
                 configurations[key].seeds.add((row["seed"], row["data_seed"]))
         return configurations
 
-    def pending_evaluations(self) -> dict[str, list[dict[str, Any]]]:
-        """The identities of all evaluations that pending trials were entered with, at any scale, by trial."""
+    def evaluations_of(self, trials: Collection[str]) -> dict[str, dict[str, dict[str, Any]]]:
+        """All evaluations that trials were entered with, at any scale: by trial, their identities by id."""
         rows = self._rows(
-            "SELECT trials.id AS id, evaluations.identity AS identity FROM entries JOIN trials ON trial = trials.number "
-            "JOIN evaluations ON evaluation = evaluations.number WHERE status = 'pending' ORDER BY trial, evaluation"
+            "SELECT trials.id AS id, evaluations.id AS evaluation, evaluations.identity AS identity FROM entries "
+            "JOIN trials ON trial = trials.number JOIN evaluations ON evaluation = evaluations.number "
+            f"WHERE trials.id {_AMONG} ORDER BY trial, evaluation",
+            json.dumps(list(trials)),
         )
-        identities: dict[str, list[dict[str, Any]]] = {}
+        identities: dict[str, dict[str, dict[str, Any]]] = {}
         for row in rows:
-            identities.setdefault(row["id"], []).append(json.loads(row["identity"]))
+            identities.setdefault(row["id"], {})[row["evaluation"]] = json.loads(row["identity"])
         return identities
+
+    def unevaluated(self, trials: Collection[str] | None = None) -> dict[str, list[str]]:
+        """Trials (of these) that have ended but wait for evaluations, with the ids of these evaluations.
+
+        Every evaluation of a trial leaves records, unless the trial has diverged: so those without any are missing.
+        """
+        among = "" if trials is None else f"trials.id {_AMONG} AND "
+        rows = self._rows(
+            "SELECT DISTINCT trials.id AS id, evaluations.id AS evaluation FROM entries "
+            "JOIN trials ON entries.trial = trials.number JOIN evaluations ON entries.evaluation = evaluations.number "
+            f"WHERE {among}status IN ('finished', 'stopped') AND NOT EXISTS (SELECT 1 FROM records "
+            "WHERE records.trial = entries.trial AND records.evaluation = entries.evaluation) "
+            "ORDER BY entries.trial, entries.evaluation",
+            *([] if trials is None else [json.dumps(list(trials))]),
+        )
+        missing: dict[str, list[str]] = {}
+        for row in rows:
+            missing.setdefault(row["id"], []).append(row["evaluation"])
+        return missing
+
+    def trials_with_weights(self) -> set[str]:
+        """The trials of which weights are stored, best or last."""
+        return {row["id"] for row in self._rows("SELECT DISTINCT id FROM weights JOIN trials ON trial = number")}
+
+    def evaluation_weights(self, trials: Collection[str]) -> dict[str, dict[str, str]]:
+        """For ended trials whose weights were kept: the file's selection for each selection that is evaluated.
+
+        Both the last and the best weights are evaluated. Where the last are the best, one file is enough.
+        """
+        rows = self._rows(
+            "SELECT id, selection, step, best_step FROM weights JOIN trials ON trial = number "
+            f"WHERE id {_AMONG} ORDER BY number",
+            json.dumps(list(trials)),
+        )
+        files: dict[str, dict[str, str]] = {}
+        for row in rows:
+            if row["selection"] not in SELECTIONS:
+                continue
+            same = SELECTIONS if row["step"] == row["best_step"] else ()
+            chosen = files.setdefault(row["id"], {})
+            for selection in same:
+                chosen.setdefault(selection, row["selection"])
+            chosen[row["selection"]] = row["selection"]
+        return {trial: chosen for trial, chosen in files.items() if len(chosen) == len(SELECTIONS)}
 
     def status(self, trials: Sequence[str] | None = None) -> dict[str, str]:
         """The status of every trial, or of some, by id: pending, finished, stopped, diverged or failed."""
-        rows = (
-            self._rows("SELECT id, status FROM trials")
-            if trials is None
-            else [row for trial in trials for row in self._rows("SELECT id, status FROM trials WHERE id = ?", trial)]
-        )
-        return {row["id"]: row["status"] for row in rows}
+        if trials is None:
+            return {row["id"]: row["status"] for row in self._rows("SELECT id, status FROM trials")}
+        status = {}
+        for trial in trials:
+            for row in self._rows("SELECT status FROM trials WHERE id = ?", trial):
+                status[trial] = row["status"]
+        return status
+
+    def endings(self, trials: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """The status and the step of trials."""
+        rows = self._rows(f"SELECT id, status, step FROM trials WHERE id {_AMONG}", json.dumps(list(trials)))
+        return {row["id"]: (row["status"], row["step"]) for row in rows}
 
     def rows(self, table: str, trial: str) -> list[tuple[Any, ...]]:
         """The rows of one trial in a table, with the id of the trial in place of its number.
@@ -406,29 +642,32 @@ class Store:
 
     def _numbers(self, trials: Sequence[str]) -> dict[str, int]:
         """The numbers of trials, in the order of these: each store counts its own."""
-        rows = self._rows(
-            "SELECT id, number FROM trials WHERE id IN (SELECT value FROM json_each(?))", json.dumps(trials)
-        )
+        rows = self._rows(f"SELECT id, number FROM trials WHERE id {_AMONG}", json.dumps(trials))
         numbers = {row["id"]: row["number"] for row in rows}
         return {trial: numbers[trial] for trial in trials if trial in numbers}
 
     def check(self, *tables: str) -> None:
-        """Whether tables hold what was written into them; one that does not is named, never read as data."""
+        """Refuse tables whose rows do not have the checksums that were written; the error names the table."""
         for table in tables:
             with self._snapshot(), explain_errors(self.path):
                 self._check(table, pieces(self._db, f"SELECT * FROM {table}"))
 
     def checkpoints(self) -> Iterator[tuple[str, list[str], bytes]]:
-        """(stack, trials, bytes) of every unfinished stack; a damaged file is named, never read as data."""
+        """(stack, trials, bytes) of every unfinished stack; a damaged file is an error that names it."""
         for row in self._rows("SELECT * FROM checkpoints ORDER BY stack"):
-            yield row["stack"], json.loads(row["trials"]), get(self.path, row["file"], row["sha256"])
+            yield row["stack"], json.loads(row["trials"]), read_file(self.path, row["file"], row["sha256"])
+
+    def checkpoint(self, stack: str) -> bytes:
+        """The checkpoint of an unfinished stack."""
+        (row,) = self._rows("SELECT file, sha256 FROM checkpoints WHERE stack = ?", stack)
+        return read_file(self.path, row["file"], row["sha256"])
 
     def damaged(self) -> dict[str, str]:
         """The stacks whose checkpoints can't be read, and why."""
         reasons = {}
         for row in self._rows("SELECT * FROM checkpoints ORDER BY stack"):
             try:
-                get(self.path, row["file"], row["sha256"])
+                read_file(self.path, row["file"], row["sha256"])
             except CheckFailed as error:
                 reasons[row["stack"]] = str(error)
         return reasons
@@ -442,7 +681,7 @@ class Store:
         )
         if not rows:
             raise UsageError(f"{self.path} has no weights '{selection}' for trial {trial}")
-        return str(self.path / rows[0]["file"]), get(self.path, rows[0]["file"], rows[0]["sha256"])
+        return str(self.path / rows[0]["file"]), read_file(self.path, rows[0]["file"], rows[0]["sha256"])
 
     def records(self) -> pd.DataFrame:
         """One tidy row per (scale, levels, trial, selection, split, factor level, metric)."""
@@ -454,7 +693,7 @@ class Store:
         return records_table(records, entries), entries
 
     def measures(self, overall: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The same with records by the ids of trial and evaluation alone: each is there once, whatever the scales."""
+        """The same with records by the ids of trial and evaluation alone: each is there once, even if several scales contain it."""
         with self._snapshot():
             records = self._checked(
                 "overall" if overall else "records", "trial, evaluation, selection, split, factor, level, metric"
@@ -464,7 +703,7 @@ class Store:
             return records, self.entries()
 
     def entries(self) -> pd.DataFrame:
-        """One row per trial, scale and evaluation: its levels, what it is, its step, how it ended."""
+        """One row per trial, scale and evaluation: its levels, the identities of its components, its step and its end."""
         with self._snapshot():
             self.check("trials", "entries")
             return self._frame("""SELECT scale, levels, json_extract(trials.identity, '$.task') AS task,
@@ -473,7 +712,7 @@ class Store:
                 FROM entries JOIN trials ON entries.trial = trials.number
                 JOIN evaluations ON entries.evaluation = evaluations.number
                 LEFT JOIN failures ON failures.trial = trials.number
-                ORDER BY scale, position, seed, data_seed, trials.id""")
+                ORDER BY scale, position, seed, data_seed, trials.id, evaluations.id""")
 
     def trials(self) -> pd.DataFrame:
         """One row per trial: its step, and how it ended."""
@@ -504,8 +743,21 @@ class Store:
     def provenance(self) -> pd.DataFrame:
         """One row per trial that has ended: versions, machine, device, seconds and commit behind its records."""
         rows = self._with_ids(self._frame("SELECT trial, facts FROM provenance"))
-        facts = pd.DataFrame([json.loads(text) for text in rows.facts], index=rows.index)
+        facts_by_run = []
+        with explain_errors(self.path):
+            for text in rows.facts:
+                facts_by_run.append(json.loads(text))
+        if not all(isinstance(facts, dict) for facts in facts_by_run):
+            raise CheckFailed(f"{self.path / FILE} is damaged: it does not say where its runs come from")
+        for facts in facts_by_run:
+            facts.pop(EVALUATED_LATER, None)
+        facts = pd.DataFrame(facts_by_run, index=rows.index)
         return pd.concat([rows[["trial"]], facts], axis=1)
+
+    def _objects(self, query: str, *values: str) -> dict[str, Any]:
+        """The result of a query for a key and a text of JSON: the objects by key."""
+        with explain_errors(self.path):
+            return {key: json.loads(text) for key, text in self._rows(query, *values)}
 
     def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
         with explain_errors(self.path):
@@ -515,10 +767,11 @@ class Store:
     def _transaction(self) -> Iterator[None]:
         with explain_errors(self.path), self._db:
             yield
+        checkpoint_log(self._db)
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """While inside, all queries see one moment, whatever a writer commits meanwhile."""
+        """While inside, all queries see the same state, even if a writer commits meanwhile."""
         if self._db.in_transaction:
             yield
             return
@@ -534,7 +787,9 @@ class Store:
         with self._snapshot(), explain_errors(self.path):
             rows = frame(self._db, f"SELECT * FROM {table} ORDER BY {order}")
             self._check(table, [rows])
-            return self._with_ids(rows)
+            # NaN is NULL in SQLite; a column of nothing else would come back as objects.
+            numbers = [name for name in ("value", "standard_error") if name in rows]
+            return self._with_ids(rows.astype(dict.fromkeys(numbers, float)))
 
     def _with_ids(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with the ids of their trials in place of the numbers, in the order of the ids: a table of the same
@@ -549,18 +804,29 @@ class Store:
         return rows.assign(trial=ids.to_numpy()[position]).iloc[position.argsort(kind="stable")].reset_index(drop=True)
 
     def _check(self, table: str, rows: Iterable[Columns]) -> None:
-        damaged = find_damaged(self._db, table, rows)
-        if damaged:
-            known = self._rows("SELECT id FROM trials WHERE number = ?", damaged[0])
-            trial = known[0]["id"] if known else f"number {damaged[0]}"
+        try:
+            damaged = find_damaged(self._db, table, rows)
+        except NotANumber as error:
+            name = "records" if table == "overall" else table  # `overall` is a view of them
             raise CheckFailed(
-                f"{self.path / FILE} is damaged: in its {table}, what it holds of trial {trial} is not "
-                "what was written. Go back to a copy of it, or run into a new directory"
+                f"{self.path / FILE} is damaged: in its table {name}, the column {error.column} holds something that is "
+                "not a number. Go back to a copy of it, or run into a new directory"
+            ) from error
+        if damaged:
+            rows_of_trial = self._rows("SELECT id FROM trials WHERE number = ?", damaged[0])
+            trial = rows_of_trial[0]["id"] if rows_of_trial else f"number {damaged[0]}"
+            raise CheckFailed(
+                f"{self.path / FILE} is damaged: in its {table}, the rows of trial {trial} are not those that were "
+                "written. Go back to a copy of it, or run into a new directory"
             )
 
     def _frame(self, query: str) -> pd.DataFrame:
         with explain_errors(self.path):
             return frame(self._db, query)
+
+
+def _without_evaluation(work: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in work.items() if name != "evaluation"}
 
 
 def stack_name(trials: Sequence[str]) -> str:

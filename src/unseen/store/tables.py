@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -12,7 +13,7 @@ import pandas as pd
 from unseen.config import Config
 from unseen.models import MODELS
 from unseen.registry import Registry
-from unseen.studies.trial import format_options
+from unseen.studies.trial import format_changes
 from unseen.tasks import TASKS
 
 T = TypeVar("T")
@@ -50,18 +51,31 @@ def runs_table(entries: pd.DataFrame) -> pd.DataFrame:
 def label_entries(entries: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Entries with columns for scale, axes and the components of the trial; and the names of scale and axes."""
     all_levels = _map_texts(entries.levels, json.loads)
-    axes = list(dict.fromkeys(axis for levels in all_levels for axis in levels if axis not in ("task", "model")))
+    # Task and model have columns of their own, with the component's name in place of the level.
+    axes = [axis for axis in dict.fromkeys(chain.from_iterable(all_levels)) if axis not in ("task", "model")]
     columns: dict[str, Any] = {}
     for axis in axes:
         column = [levels.get(axis) for levels in all_levels]
         # Every level keeps its type: where some trials have none, pandas would turn 5 into 5.0.
         columns[axis] = column if None not in column else pd.Series(column, dtype=object)
     for component in ("task", "model", "recipe"):
-        texts = _map_texts(entries[component], lambda text: format_options(json.loads(text)).partition(" "))
-        columns[component] = [name for name, _, _ in texts]
-        columns[f"{component}_options"] = [options for _, _, options in texts]
+        identities = _map_texts(entries[component], json.loads)
+        columns[component] = [str(identity.get("name", "")) for identity in identities]
+        columns[f"{component}_options"] = _map_texts(entries[component], lambda text: format_changes(json.loads(text)))
     scale = ["scale"] if (entries.scale != "").any() else []
     return entries.assign(**columns), scale + axes
+
+
+def identifying_axes(labelled: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """The columns that tell configurations apart: the axes of a study (scale is none of them), preceded by `task` and
+    `model` where these vary and do not follow from the axes."""
+    independent = []
+    for component in ("task", "model"):
+        names = labelled[component]
+        follows = bool(axes) and bool((labelled.groupby(list(axes), dropna=False)[component].nunique() == 1).all())
+        if names.nunique() > 1 and not follows:
+            independent.append(component)
+    return [*independent, *axes]
 
 
 def _join_rows(
@@ -69,8 +83,8 @@ def _join_rows(
 ) -> pd.DataFrame:
     """The rows of every trial beside its description: trials in the order of the study, the rows of each as they came."""
     labelled, axes = label_entries(entries)
-    left = labelled[[*axes, *described, *keys]].assign(_entry=range(len(labelled)))
-    joined = left.merge(rows.assign(_row=range(len(rows))), on=keys, how="inner", sort=False)
+    trials = labelled[[*axes, *described, *keys]].assign(_entry=range(len(labelled)))
+    joined = trials.merge(rows.assign(_row=range(len(rows))), on=keys, how="inner", sort=False)
     ordered = joined.sort_values(["_entry", "_row"], ignore_index=True)
     return ordered[[*axes, *described, *values, "trial"]]
 
@@ -80,8 +94,7 @@ def option_columns(entries: pd.DataFrame) -> dict[str, pd.Series]:
     columns: dict[str, pd.Series] = {}
     for component in ("task", "model", "recipe"):
         options = _map_texts(entries[component], partial(_options_of_text, component))
-        names = dict.fromkeys(name for row in options for name in row)
-        for name in names:
+        for name in dict.fromkeys(chain.from_iterable(options)):
             values = [row.get(name) for row in options]
             series = pd.Series(values, entries.index, dtype=object)
             columns[f"{component}.{name}"] = series if None in values else series.infer_objects()
@@ -124,7 +137,7 @@ def _config_class(component: str, name: str) -> type[Config] | None:
 
 def _hashable(value: Any) -> Any:
     """Lists as tuples, so that tables can be grouped by them."""
-    return tuple(_hashable(item) for item in value) if isinstance(value, list | tuple) else value
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
 def _map_texts(column: pd.Series, function: Callable[[str], T]) -> list[T]:

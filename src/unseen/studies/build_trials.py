@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from unseen.errors import LocatedError, UnknownName, UsageError, nearest
+from unseen.errors import LocatedError, UnknownName, UsageError, format_value, nearest
 from unseen.studies.yaml_loader import YamlMapping
 
 if TYPE_CHECKING:
@@ -65,17 +65,22 @@ class Fragment:
     def __post_init__(self) -> None:
         if not isinstance(self.settings, Mapping):
             raise UsageError(
-                f"{self.origin}: expected settings like {{'model': {{'width': 50}}}}, got {self.settings!r}"
+                f"{self.origin}: expected settings like {{'model': {{'width': 50}}}}, got {format_value(self.settings)}"
             )
         for component, options in self.settings.items():
             if component not in BUILDERS:
                 hint = nearest(str(component), BUILDERS)
+                prefix, dot, option = str(component).partition(".")
+                if dot and prefix in BUILDERS:
+                    hint = f"Write {prefix}: {{{option}: …}}"
                 raise self._error(self.settings, component, f"unknown part '{component}'. {hint}")
             if not isinstance(options, Mapping) or not all(isinstance(option, str) for option in options):
-                raise self._error(self.settings, component, f"{component} needs options by name, got {options!r}")
+                raise self._error(
+                    self.settings, component, f"{component} needs options by name, got {format_value(options)}"
+                )
             name_type = str | type if component == "model" else str  # a model may be a user's class
             if not isinstance(options.get("name", ""), name_type):
-                raise self._error(options, "name", f"{component} name = {options['name']!r} is no name")
+                raise self._error(options, "name", f"{component} name = {format_value(options['name'])} is not a name")
 
     def _error(self, mapping: Mapping[Any, Any], key: object, message: str) -> UsageError:
         text = f"{self.origin}: {message}"
@@ -125,7 +130,7 @@ class TrialBuilder:
         pair = (id(task), id(evaluation))
         if pair in self._checked_splits:
             return
-        for split in evaluation.splits:
+        for split in (*evaluation.splits, *evaluation.curve):
             try:
                 task.get_split(split)
             except UsageError as error:

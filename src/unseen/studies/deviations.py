@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from unseen.models.backbones.options import Matched
 from unseen.studies.grid import Level
 from unseen.studies.trial import Entry
 from unseen.training.recipe import deviations as recipe_deviations
@@ -82,9 +81,15 @@ def _iterate_options(entry: Entry) -> Iterator[tuple[str, str, object]]:
             yield component, option, getattr(config, option)
 
 
-def _compare_levels(entries: Iterable[Entry], full: Iterable[Entry]) -> Iterator[str]:
+def _compare_levels(entries: Sequence[Entry], full: Sequence[Entry]) -> Iterator[str]:
+    """The levels that a scale leaves out or adds, axis by axis.
+
+    Where an axis lacks levels for some levels of the first axis only (attention has two numbers of rules, MLPs five),
+    the phrase says for which.
+    """
     levels_by_axis = levels_in_use(entries)
     full_levels_by_axis = levels_in_use(full)
+    leading = _find_leading_axis(levels_by_axis, full_levels_by_axis)
     for axis in {**full_levels_by_axis, **levels_by_axis}:
         levels = levels_by_axis.get(axis, [])
         full_levels = full_levels_by_axis.get(axis, [])
@@ -94,14 +99,49 @@ def _compare_levels(entries: Iterable[Entry], full: Iterable[Entry]) -> Iterator
             yield f"{axis}: {_join(missing)} left out"
         if added:
             yield f"{axis}: {_join(added)} added"
+        if leading is not None and axis != leading:
+            yield from _compare_levels_by_group(entries, full, leading, axis, missing)
+
+
+def _find_leading_axis(levels: Mapping[str, Sequence[Level]], full: Mapping[str, Sequence[Level]]) -> str | None:
+    """The first axis of which a scale has several levels, all of them in the full study, too."""
+    for axis in full:
+        shared = [level for level in levels.get(axis, []) if level in full[axis]]
+        if len(shared) > 1:
+            return axis
+    return None
+
+
+def _compare_levels_by_group(
+    entries: Sequence[Entry], full: Sequence[Entry], leading: str, axis: str, known: Sequence[Level]
+) -> Iterator[str]:
+    """The levels of `axis` that only some levels of the axis `leading` lack, apart from those `known` to be missing."""
+    groups_by_missing: dict[tuple[Level, ...], list[Level]] = {}
+    for group in levels_in_use(entries)[leading]:
+        used = levels_in_use(entry for entry in entries if entry.levels.get(leading) == group).get(axis, [])
+        planned = levels_in_use(entry for entry in full if entry.levels.get(leading) == group).get(axis, [])
+        missing = tuple(level for level in planned if level not in used and level not in known)
+        if missing:
+            groups_by_missing.setdefault(missing, []).append(group)
+    for missing, groups in groups_by_missing.items():
+        yield f"{axis}: {_join(missing)} left out for {leading} {_join(groups)}"
 
 
 def _compare_seeds(entries: Entries, full: Entries) -> Iterator[str]:
-    counts = sorted({len(group) for group in entries.values()})
+    """How many seeds the configurations have, if not as many as in the full study; which of them have how many."""
     full_counts = sorted({len(group) for group in full.values()})
-    if counts != full_counts:
-        noun = "seed" if counts == [1] else "seeds"
-        yield f"{_join(counts, ' or ')} {noun} (full: {_join(full_counts, ' or ')})"
+    by_count: dict[int, list[Configuration]] = defaultdict(list)
+    for configuration, group in entries.items():
+        by_count[len(group)].append(configuration)
+    if sorted(by_count) == full_counts:
+        return
+    for count, configurations in sorted(by_count.items()):
+        if [count] == full_counts:
+            continue
+        noun = "seed" if count == 1 else "seeds"
+        location = _describe_location(configurations, entries)
+        where = f" for {location}" if location else ""
+        yield f"{count} {noun}{where} (full: {_join(full_counts, ' or ')})"
 
 
 def _compare_options(
@@ -117,7 +157,10 @@ def _compare_options(
     for component, option, value in _iterate_options(entries[0]):
         full_value = getattr(getattr(full_trial, component), option, None)
         if value != full_value and (component, option) not in ignored:
-            yield f"{component} {option.replace('_', ' ')} {_format_value(value)} (full: {_format_value(full_value)})"
+            # Words, which may be those of an option (`always_include`), are set off from the name by an equals sign.
+            name = f"{component} {option.replace('_', ' ')}"
+            sign = " = " if full_value is None else " "
+            yield f"{name}{sign}{_format_value(value)} (full: {_format_value(full_value)})"
     full_data_seeds = {entry.trial.seed: entry.trial.data_seed for entry in full}
     for entry in entries:
         data_seed = entry.trial.data_seed
@@ -146,13 +189,15 @@ def _join(values: Iterable[object], separator: str = ", ") -> str:
 def _format_value(value: object) -> str:
     """A value for people; features are listed with their number of values.
 
-    >>> _format_value((1, 3)), _format_value(()), _format_value((("shape", ("a", "b")), ("color", ("red",))))
-    ('1, 3', 'none', 'shape × 2, color × 1')
+    >>> _format_value(None), _format_value((1, 3)), _format_value(()), _format_value((("shape", ("a", "b")), ("color", ("red",))))
+    ('not set', '1, 3', 'none', 'shape × 2, color × 1')
     """
+    from unseen.models.backbones.options import Matched  # loads torch, which reading a store does not need
+
     if isinstance(value, Matched):
         return f"by {value.by} to {value.to}"
     if not isinstance(value, tuple):
-        return str(value)
+        return "not set" if value is None else str(value)
     texts = []
     for item in value:
         if isinstance(item, tuple) and len(item) == 2 and isinstance(item[1], tuple):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import chain, product
 from typing import TYPE_CHECKING
 
-from unseen.errors import UsageError, nearest
+from unseen.errors import UsageError, format_value, nearest
+from unseen.studies import MOST_TRIALS
 from unseen.studies.build_trials import Fragment, Settings, TrialBuilder
 
 if TYPE_CHECKING:
@@ -84,12 +85,15 @@ class Grid:
             for axis, level in rule.items():
                 self._check_known(axis, "without")
                 check_levels(axis, as_levels(level), self.axes[axis], "without")
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise UsageError(f"seeds = {list(self.seeds)}: give at least one seed, and each once")
+        # A range has every seed once, and may be too long to be listed.
+        if not self.seeds or (not isinstance(self.seeds, range) and len(set(self.seeds)) != len(self.seeds)):
+            raise UsageError(f"seeds = {format_value(list(self.seeds))}: give at least one seed, and each once")
 
     def combinations(self) -> Iterator[dict[str, Level]]:
         """The levels of every configuration of the grid, in the order of the axes."""
-        group_of = {axis: tuple(group) for group in self.together for axis in group}
+        group_of: dict[str, tuple[str, ...]] = {}
+        for group in self.together:
+            group_of |= dict.fromkeys(group, tuple(group))
         groups = list(dict.fromkeys(group_of.get(axis, (axis,)) for axis in self.axes))
         steps_by_group = []
         for group in groups:
@@ -106,8 +110,22 @@ class Grid:
             if not any(_matches(configuration, rule) for rule in rules):
                 yield {axis: configuration[axis] for axis in self.axes}
 
+    def count(self) -> int:
+        """The number of trials before any is left out by `without`; nothing is listed."""
+        sizes = {axis: len(levels) for axis, levels in self.axes.items()}
+        for group in self.together:
+            for axis in group[1:]:
+                sizes.pop(axis, None)  # it advances with the first of its group
+        return math.prod(sizes.values()) * len(self.seeds)
+
     def entries(self) -> list[Entry]:
         """A trial for every configuration and seed."""
+        if self.count() > MOST_TRIALS:
+            factors = [f"{len(levels)} levels of {axis}" for axis, levels in self.axes.items()]
+            raise UsageError(
+                f"a grid of {self.count():,} trials ({', '.join([*factors, f'{len(self.seeds):,} seeds'])}); at most "
+                f"{MOST_TRIALS:,} can be listed. Let axes advance together, or leave levels out"
+            )
         from unseen.studies.trial import Entry, Trial  # loads NumPy
 
         base = Fragment("base", self.base)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from unseen.errors import UsageError, nearest
+from unseen.errors import UsageError, format_value, nearest
+from unseen.packages import search_current_directory
+from unseen.studies import MOST_TRIALS
 from unseen.studies.build_trials import BUILDERS, Fragment
 from unseen.studies.grid import Grid, Level, as_levels, check_axis, check_levels
 from unseen.studies.study import SCALES, Study
@@ -21,6 +25,7 @@ _STUDY = (
     "question",
     "claims",
     "notes",
+    "selection",
     "seeds",
     "data_seed",
     "base",
@@ -28,6 +33,7 @@ _STUDY = (
     "scales",
     *_CROSSING,
 )
+MOST_MINUTES = 10**9
 _SCALE = ("seeds", "base", "only", "minutes")
 
 
@@ -40,10 +46,17 @@ def load(path: Path) -> Study:
 
 def _load_python(path: Path) -> Study:
     """Execute a file: it is the user's own code, as if they had run it."""
+    # Reading a study writes nothing beside it: neither a __pycache__ for the modules that it imports, nor, on a full
+    # disk, bytecode that ends in the middle, which CPython would not notice and every later import would stumble on.
+    search_current_directory()
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     try:
         study = runpy.run_path(str(path)).get("study")
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends with sys.exit() would end the command, with success
         raise UsageError(f"{path} could not be executed: {type(error).__name__}: {error}") from error
+    finally:
+        sys.dont_write_bytecode = before
     if not isinstance(study, Study):
         raise UsageError(f"{path} must define study = Study(…), got {type(study).__name__}")
     return study
@@ -66,11 +79,22 @@ def _load_yaml(path: Path) -> Study:
             name=content.value("study", str),
             version=content.value("version", int, 1),
             question=content.value("question", str, ""),
-            scales={scale: scales.mapping(scale).value("minutes", int | float) for scale in grids},
+            scales={scale: _read_minutes(scales.mapping(scale)) for scale in grids},
             grids=grids.__getitem__,
-            claims=content.texts("claims"),
+            claims=tuple(item for item in content.sequence("claims") if isinstance(item, str)),
+            own_claims=tuple(_own_claims(content)),
             notes=content.texts("notes"),
+            selection=content.value("selection", str, "best"),
         )
+
+
+def _own_claims(content: YamlMapping) -> Iterator[YamlMapping]:
+    """The claims that the file states itself; `claims.user_claims` reads them, with their lines."""
+    for item in content.sequence("claims"):
+        if isinstance(item, YamlMapping):
+            yield item
+        elif not isinstance(item, str):
+            raise content.error("claims", f"claims: expected the name of a claim or a mapping, got {item!r}")
 
 
 def _read_grids(content: YamlMapping, scale: YamlMapping) -> list[Grid]:
@@ -86,7 +110,7 @@ def _read_grids(content: YamlMapping, scale: YamlMapping) -> list[Grid]:
     grids = []
     for number, section in enumerate(sections, 1):
         if not isinstance(section, YamlMapping):
-            raise content.error("grids", f"grid {number}: expected axes: …, got {section!r}")
+            raise content.error("grids", f"grid {number}: expected axes: …, got {format_value(section)}")
         section.check_keys(("base", *_CROSSING))
         base = _read_base(scale).over(_read_base(section)).over(_read_base(content))
         grid = Grid(_read_axes(section), base, seeds, data_seed)
@@ -110,11 +134,14 @@ def _read_axes(section: YamlMapping) -> dict[str, YamlMapping]:
     for key, value in axes_section.items():
         with locate_errors(axes_section.locate(key)):
             if isinstance(value, YamlMapping):
-                name, levels = key, value
+                name = key
+                levels = value
             elif isinstance(value, list):
                 name, levels = _expand_short_form(str(key), value, axes_section)
             else:
-                raise UsageError(f"axis '{key}': expected a list of values or levels with settings, got {value!r}")
+                raise UsageError(
+                    f"axis '{key}': expected a list of values or levels with settings, got {format_value(value)}"
+                )
             check_axis(name, levels)
             if name in axes:
                 raise UsageError(f"axis '{name}' is given twice")
@@ -134,9 +161,11 @@ def _expand_short_form(path: str, values: Sequence[Any], axes_section: YamlMappi
     levels = YamlMapping(axes_section.file, line)
     for value in values:
         if not isinstance(value, Level):
-            raise UsageError(f"axis '{path}': {value!r} is no word or number; give levels with settings instead")
+            raise UsageError(
+                f"axis '{path}': {format_value(value)} is not a word or number; give levels with settings instead"
+            )
         if value in levels:
-            raise UsageError(f"axis '{path}': {value!r} is given twice")
+            raise UsageError(f"axis '{path}': {format_value(value)} is given twice")
         options = levels.derive({option if dot else "name": value})
         levels.put(value, levels.derive({component: options}), line)
     return (option if dot else component), levels
@@ -155,7 +184,9 @@ def _add_without(grid: Grid, section: YamlMapping) -> Grid:
     for rule in section.sequence("without"):
         with locate_errors(rule.locate() if isinstance(rule, YamlMapping) else section.locate("without")):
             if not isinstance(rule, YamlMapping):
-                raise UsageError(f"without: expected axes and levels, like {{variant: plain}}, got {rule!r}")
+                raise UsageError(
+                    f"without: expected axes and levels, like {{variant: plain}}, got {format_value(rule)}"
+                )
             grid = replace(grid, without=[*grid.without, rule])
     return grid
 
@@ -165,9 +196,9 @@ def _restrict_levels(grid: Grid, scale: YamlMapping, grids: Sequence[Grid]) -> G
     only = scale.mapping("only")
     for axis, selection in only.items():
         selected = as_levels(selection)
-        known_levels = {level for other in grids for level in other.axes.get(axis, ())}
+        known_levels = set(chain.from_iterable(other.axes.get(axis, ()) for other in grids))
         if not known_levels:
-            known_axes = {name for other in grids for name in other.axes}
+            known_axes = set(chain.from_iterable(other.axes for other in grids))
             raise only.error(axis, f"only: unknown axis '{axis}'. {nearest(str(axis), known_axes)}")
         with locate_errors(only.locate(axis)):
             check_levels(axis, selected, known_levels, "only")
@@ -177,14 +208,23 @@ def _restrict_levels(grid: Grid, scale: YamlMapping, grids: Sequence[Grid]) -> G
     return grid
 
 
+def _read_minutes(scale: YamlMapping) -> float | None:
+    minutes: float | None = scale.value("minutes", int | float)
+    if minutes is not None and not 0 < minutes < MOST_MINUTES:
+        raise scale.error("minutes", f"minutes = {format_value(minutes)}: expected a positive number of minutes")
+    return minutes
+
+
 def _read_seeds(section: YamlMapping) -> Sequence[int]:
     """Seeds as their number, or as a list."""
     seeds = section.get("seeds", 5)
     # `type(…) is int` excludes booleans.
+    if type(seeds) is int and seeds > MOST_TRIALS:
+        raise section.error("seeds", f"seeds = {format_value(seeds)}: at most {MOST_TRIALS:,} seeds can be run")
     if type(seeds) is int and seeds > 0:
         return range(seeds)
     if isinstance(seeds, list) and seeds:
         valid = all(type(seed) is int and seed >= 0 for seed in seeds)
         if valid and len(set(seeds)) == len(seeds):
             return seeds
-    raise section.error("seeds", f"seeds = {seeds!r}: expected how many, like 5, or which, like [0, 3, 7]")
+    raise section.error("seeds", f"seeds = {format_value(seeds)}: expected how many, like 5, or which, like [0, 3, 7]")

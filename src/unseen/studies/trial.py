@@ -1,16 +1,16 @@
-"""A trial: one training run, fully described, with an id that says what it is."""
+"""A trial: one training run, fully described, with an id that is a hash of the description."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from unseen.config import Config, canonical
-from unseen.errors import UsageError
+from unseen.errors import UsageError, format_value
 from unseen.models import MODELS, options
 from unseen.tasks.base import Task
 from unseen.training.recipe import Evaluation, Recipe
@@ -23,14 +23,16 @@ __all__ = [
     "Entry",
     "Trial",
     "describe_difference",
+    "describe_training",
     "evaluation_id",
+    "format_changes",
     "format_options",
     "identity_text",
     "model_config",
 ]
 
 COMPONENTS = ("task", "model", "recipe")
-"""The configs that, with the two seeds, make a trial what it is."""
+"""The configs that, with the two seeds, are the identity of a trial."""
 _IDENTITIES: dict[tuple[type[Config], str], str] = {}
 
 
@@ -38,8 +40,8 @@ _IDENTITIES: dict[tuple[type[Config], str], str] = {}
 class Trial:
     """One training run: task, model, recipe, seed and data seed.
 
-    `evaluation` says what is measured once it is trained. It is no part of the trial's identity: two trials that differ
-    in nothing else are equal, have one id, and are trained once.
+    `evaluation` says what is measured after training. It is not part of the trial's identity: two trials that differ in
+    nothing else are equal, have one id, and are trained once.
     """
 
     task: Task
@@ -52,17 +54,17 @@ class Trial:
     def __post_init__(self) -> None:
         # Never a string: `validation` and `test` are the data seeds on which nothing is trained.
         for name, seed in (("seed", self.seed), ("data seed", self.data_seed)):
-            if not isinstance(seed, int) or seed < 0:
-                raise UsageError(f"{name} {seed!r}: seeds are 0, 1, 2, …")
+            if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+                raise UsageError(f"{name} {format_value(seed)}: seeds are 0, 1, 2, … below 2**63")
 
     @property
     def work(self) -> dict[str, Any]:
-        """What is trained and measured, without the seeds."""
+        """The components of the trial and its evaluation, without the seeds."""
         return {name: json.loads(identity_text(getattr(self, name))) for name in (*COMPONENTS, "evaluation")}
 
     @property
     def identity(self) -> str:
-        """Everything that makes the trial what it is, and nothing else, as canonical JSON; some kilobytes."""
+        """The identity as canonical JSON, some kilobytes: task, model, recipe, seed and data seed."""
         texts = {name: identity_text(getattr(self, name)) for name in COMPONENTS}
         texts |= {"seed": str(self.seed), "data_seed": str(self.data_seed)}
         return "{" + ",".join(f'"{name}":{texts[name]}' for name in sorted(texts)) + "}"
@@ -75,7 +77,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Entry:
-    """A trial in a study: its level on every axis. The seed is no axis; it is in the trial."""
+    """A trial in a study: its level on every axis. The seed is not an axis; it is part of the trial."""
 
     levels: Mapping[str, str | int | float | bool]
     trial: Trial
@@ -100,21 +102,47 @@ def format_options(options: Mapping[str, Any]) -> str:
     >>> format_options({"name": "retrieval/T6", "version": 1, "length": 5})
     'retrieval/T6 length=5'
     """
+    return " ".join(filter(None, [str(options.get("name", "")), format_changes(options)]))
+
+
+def format_changes(options: Mapping[str, Any]) -> str:
+    """The options of a task, model or recipe that differ from their defaults, without its name.
+
+    >>> format_changes({"name": "retrieval/T6", "version": 1, "length": 5})
+    'length=5'
+    """
     hidden = ("name", "version", "mapping", "source")
-    changed = [f"{name}={value}" for name, value in options.items() if name not in hidden]
-    return " ".join([str(options.get("name", "")), *changed])
+    return " ".join(f"{name}={value}" for name, value in options.items() if name not in hidden)
+
+
+def describe_training(seeds: Sequence[int], deviations: Sequence[str]) -> dict[str, Any]:
+    """The facts about a single `train`, whose only scale is ''; its question is made from its task and model."""
+    scale = {"trials": len(seeds), "seeds": list(seeds), "minutes": None, "deviations": list(deviations)}
+    return {"question": "", "axes": [], "claims": [], "notes": [], "selection": "best", "scales": {"": scale}}
 
 
 def describe_difference(old_work: Mapping[str, Any], new_work: Mapping[str, Any]) -> str:
-    """The first difference between two descriptions of work, in words."""
-    for component in sorted({*old_work, *new_work}):
+    """The most telling difference between two descriptions of work, in words: the study, then task and model.
+
+    >>> describe_difference({"study": "mine@1"}, {"task": {"name": "ctl/A"}, "data_seed": "own"})
+    'study mine@1 there and a single training here'
+    >>> old, new = ({"evaluation": {"examples": i}, "task": {"name": f"ctl/{name}"}} for i, name in enumerate("AS"))
+    >>> describe_difference(old, new)
+    'task name is ctl/A there and ctl/S here'
+    """
+    if ("study" in old_work) != ("study" in new_work):
+        texts = [f"study {work['study']}" if "study" in work else "a single training" for work in (old_work, new_work)]
+        return f"{texts[0]} there and {texts[1]} here"
+    components = {*old_work, *new_work}
+    for component in [*(name for name in ("study", *COMPONENTS) if name in components), *sorted(components)]:
         old = old_work.get(component)
         new = new_work.get(component)
         if old == new:
             continue
         if isinstance(old, dict) and isinstance(new, dict):
             default = "the default"
-            key = next(k for k in sorted({*old, *new}) if old.get(k, default) != new.get(k, default))
+            keys = ["name", *sorted({*old, *new})]
+            key = next(key for key in keys if old.get(key, default) != new.get(key, default))
             return f"{component} {key} is {old.get(key, default)} there and {new.get(key, default)} here"
         return f"{component} is {old} there and {new} here"
     return "nothing differs"
@@ -128,7 +156,7 @@ def model_config(model: str | Config | type[nn.Module]) -> Config:
 
             if not isinstance(model, ForeignModel):
                 raise UsageError(
-                    f"'{model.name}' is no registered model; give unseen.model(Class, option=…) instead of "
+                    f"'{model.name}' is not a registered model; give unseen.model(Class, option=…) instead of "
                     "the class's Options"
                 )
         return model

@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from types import UnionType
 from typing import Any
 
 import yaml
 
-from unseen.errors import LocatedError, UsageError, nearest
+from unseen.config import find_fault
+from unseen.errors import LocatedError, UsageError, format_value, nearest
+from unseen.files import read_at_most
+
+MOST_BYTES = 4 * 10**6
+"""The largest study file that is read."""
+MOST_VALUES = 100_000
+"""The most values that a study file may have once its aliases are written out."""
 
 
 class YamlMapping(dict[Any, Any]):
@@ -66,7 +74,7 @@ class YamlMapping(dict[Any, Any]):
         if value is None:
             return default
         if not isinstance(value, expected) or isinstance(value, bool):
-            raise self.error(key, f"{key} = {value!r}: expected {_TYPE_NAMES.get(expected, 'a number')}")
+            raise self.error(key, f"{key} = {format_value(value)}: expected {_TYPE_NAMES.get(expected, 'a number')}")
         return value
 
     def sequence(self, key: str) -> list[Any]:
@@ -110,9 +118,11 @@ def locate_errors(location: str) -> Iterator[None]:
 def read_yaml(path: Path) -> YamlMapping:
     """The mapping of a YAML file. No code is executed; a repeated key is an error."""
     try:
-        content = _make_loader(str(path))(path.read_text(encoding="utf-8")).get_single_data()
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+        loader = _make_loader(str(path))(read_at_most(path, MOST_BYTES).decode("utf-8"))
+        node = loader.get_single_node()
+        if node is not None:
+            _check_size(path, node)
+        content = None if node is None else loader.construct_document(node)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text: {error}") from error
     except yaml.MarkedYAMLError as error:
@@ -120,9 +130,49 @@ def read_yaml(path: Path) -> YamlMapping:
         raise LocatedError(f"{path}, line {line}: {error.problem}") from error
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is not YAML: {str(error).splitlines()[0]}") from error
+    except UsageError:
+        raise
+    except RecursionError as error:
+        raise UsageError(f"{path} is nested too deeply") from error
+    except (ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
+        # A tag that does not fit its value, like !!int zzz: the library raises the error of the conversion.
+        raise UsageError(f"{path}: a value can't be read: {type(error).__name__}: {error}") from error
     if not isinstance(content, YamlMapping):
         raise UsageError(f"{path}: expected a mapping (study: …, axes: …), got {type(content).__name__}")
     return content
+
+
+def _check_size(path: Path, root: yaml.Node) -> None:
+    """Refuse a file that expands to more values than `MOST_VALUES` once its aliases (*name) are written out.
+
+    Aliases share their nodes, so a few hundred bytes can expand to billions of values; sizes are added up node by node.
+    """
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+
+    def count(node: yaml.Node) -> int:
+        key = id(node)
+        if key in open_nodes:
+            raise LocatedError(
+                f"{path}, line {node.start_mark.line + 1}: an alias refers to something that contains it"
+            )
+        if key not in sizes:
+            open_nodes.add(key)
+            children: list[yaml.Node] = []
+            if isinstance(node, yaml.SequenceNode):
+                children = node.value
+            elif isinstance(node, yaml.MappingNode):
+                children = list(chain.from_iterable(node.value))
+            sizes[key] = 1 + sum(map(count, children))
+            open_nodes.remove(key)
+            if sizes[key] > MOST_VALUES:
+                raise LocatedError(
+                    f"{path}, line {node.start_mark.line + 1}: with its aliases written out this is more than "
+                    f"{MOST_VALUES:,} values ({sizes[key]:,}); a study file has a few hundred"
+                )
+        return sizes[key]
+
+    count(root)
 
 
 def _make_loader(file: str) -> type[yaml.SafeLoader]:
@@ -131,6 +181,12 @@ def _make_loader(file: str) -> type[yaml.SafeLoader]:
     class Loader(yaml.SafeLoader):
         # Filled from the table below; the resolvers of the safe loader itself are those of YAML 1.1.
         yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+        def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+            fault = find_fault(node.value, longest=MOST_BYTES)
+            if fault is not None:
+                raise LocatedError(f"{file}, line {node.start_mark.line + 1}: a text can't be used: {fault}")
+            return super().construct_scalar(node)
 
         def construct_yaml_mapping(self, node: yaml.MappingNode) -> YamlMapping:
             mapping = YamlMapping(file, node.start_mark.line + 1)

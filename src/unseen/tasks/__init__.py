@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from unseen.errors import UsageError
 from unseen.registry import Registry
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 _CTL = "unseen.tasks.ctl.variants"
 _GCOG = "unseen.tasks.gcog"
+_GROUPS = "unseen.tasks.groups.task"
 _RETRIEVAL = "unseen.tasks.retrieval.task:Retrieval"
 
 TASKS: Registry[type[Task]] = Registry(
@@ -45,6 +47,15 @@ TASKS: Registry[type[Task]] = Registry(
         "retrieval/T5": (_RETRIEVAL, "contextualised set member: a and b, or c and d? (opaque query)"),
         "retrieval/T6": (_RETRIEVAL, "ordered feature: did a occur before b? (opaque query)"),
         "retrieval/T7": (_RETRIEVAL, "ordered contextualised set member: a before b, or c before d?"),
+        "groups/Z2": (f"{_GROUPS}:WordProblem", "the parity of the tokens so far, in longer words than in training"),
+        "groups/S3": (f"{_GROUPS}:WordProblem", "products of permutations of three points (a solvable group)"),
+        "groups/A5": (f"{_GROUPS}:WordProblem", "products of even permutations of five points (not solvable)"),
+        "groups/S5": (f"{_GROUPS}:WordProblem", "products of permutations of five points (not solvable)"),
+        "groups/own": (f"{_GROUPS}:OwnGroup", "products in a group of your own, by permutations or a table"),
+        "recall/mqar": (
+            "unseen.tasks.recall.task:AssociativeRecall",
+            "values asked for by the keys they were given with: new pairs, longer contexts, more pairs",
+        ),
     },
 )
 
@@ -56,3 +67,15 @@ def task(name: str, **options: Any) -> Task:
     {'name': 'retrieval/T6', 'length': 5}
     """
     return TASKS.load(name).parse({"name": name, **options})
+
+
+def recorded_task(**options: Any) -> Task:
+    """The task that a store names by its recorded options.
+
+    A record holds the content of a mapping or a world, never the path of its file. A path in a record would make us open a
+    file that its author chose, so it is refused.
+    """
+    for option in ("mapping", "world"):
+        if isinstance(options.get(option), str):
+            raise UsageError(f"a recorded task has the path of a file as its {option}; it is not opened")
+    return task(**options)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -12,12 +12,23 @@ from numpy.typing import NDArray
 
 from unseen.config import Config
 from unseen.errors import UsageError, nearest
+from unseen.files import read_at_most
+from unseen.memory import memory_limit, refuse_beyond
+from unseen.names import family_of
+from unseen.notebook import format_call, html_picture, html_table
 from unseen.randomness import Draws, stream
 from unseen.spec import Spec
+from unseen.tasks.variables import Variables
 
 Array = NDArray[Any]
 DataSeed = int | Literal["validation", "test"]
 """The data of a training run (0, 1, …), or the shared validation or test data, which do not depend on a seed."""
+MOST_BYTES = 2 * 10**9
+"""The largest file of foreign examples that is read."""
+GENERATION = 3
+"""The memory that a generator needs while it draws, as a multiple of the size of the examples, roughly."""
+PICTURES = 4
+"""The number of examples of which a notebook shows a picture."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +55,37 @@ class Examples:
         inputs: arrays by field name, with the shapes of the task's spec.
         targets: the answers, with the shape of the task's spec.
         factors: arrays by name that describe each example, such as its rule or its length.
+        task: the task that they were sampled from, which draws them in a notebook; None if it is not known.
     """
 
     inputs: Mapping[str, Array]
     targets: Array
     factors: Mapping[str, Array]
+    task: Task | None = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {values.shape[1:]}" for name, values in self.inputs.items())
+        origin = "" if self.task is None else f" of {self.task.name}"
+        return f"Examples({len(self)}{origin}: {shapes} → targets {self.targets.shape[1:]})"
+
+    def _repr_html_(self) -> str:
+        if self.task is not None:
+            try:
+                return self._draw(self.task)
+            except (UsageError, NotImplementedError):
+                pass  # a task without pictures: the arrays are shown
+        rows = [(name, values.dtype, values.shape) for name, values in self.inputs.items()]
+        rows.append(("targets", self.targets.dtype, self.targets.shape))
+        rows += [(f"factor {name}", values.dtype, values.shape) for name, values in self.factors.items()]
+        return html_table(("array", "type", "shape"), rows, f"{len(self)} examples")
+
+    def _draw(self, task: Task) -> str:
+        """The first examples as pictures, each with its words."""
+        pictures = []
+        for index in range(min(len(self), PICTURES)):
+            pictures.append(html_picture(task.picture(self, index), task.describe(self, index)))
+        more = f"<p>and {len(self) - PICTURES} more examples</p>" if len(self) > PICTURES else ""
+        return "".join(pictures) + more
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -58,6 +95,7 @@ class Examples:
             {name: values[index] for name, values in self.inputs.items()},
             self.targets[index],
             {name: values[index] for name, values in self.factors.items()},
+            self.task,
         )
 
     @staticmethod
@@ -67,13 +105,25 @@ class Examples:
             return blocks[0]
 
         def join(arrays: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-            return {name: np.concatenate([block[name] for block in arrays]) for name in arrays[0]}
+            joined = {}
+            for name in arrays[0]:
+                joined[name] = np.concatenate([block[name] for block in arrays])
+            return joined
 
         return Examples(
             join([block.inputs for block in blocks]),
             np.concatenate([block.targets for block in blocks]),
             join([block.factors for block in blocks]),
         )
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """The expression of each example: its form, as it is written, and its function, equal for forms that have the
+    same answer to everything."""
+
+    forms: Sequence[Hashable]
+    functions: Sequence[Hashable]
 
 
 @dataclass(frozen=True)
@@ -146,23 +196,40 @@ class Task(Config):
     drawn whole, each at its own counter of the stream, and then cut to what was requested.
     """
 
+    def __repr__(self) -> str:
+        changed = self.options()
+        return format_call("task", changed.pop("name"), changed)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, split in self.splits.items():
+            size = self.size(name)
+            rows.append((name, split.summary, " with ".join(split.unseen) or "–", "endless" if size is None else size))
+        chance = "answers are numbers" if self.spec.target.kind == "real" else f"chance {self.spec.target.chance:.3g}"
+        splits = html_table(("split", "distribution", "unseen", "examples"), rows, f"{self!r}: {chance}")
+        return splits + self.sample("train", 1)._repr_html_()
+
     block: ClassVar[int] = 1024
+    """The number of examples that are drawn as a whole."""
     report_by: ClassVar[tuple[str, ...]] = ()
     """The factors by which accuracy is reported."""
-    amounts: ClassVar[frozenset[str]] = frozenset()
+    size_options: ClassVar[frozenset[str]] = frozenset()
     """The options that change how many examples there are but not which: a larger set begins with the smaller one."""
-    readings: ClassVar[frozenset[str]] = frozenset()
+    interpretation_options: ClassVar[frozenset[str]] = frozenset()
     """The options that change how drawn numbers are used (which answer is asked for, how inputs are scaled) but not what
     is drawn. Tasks that differ only in these share their streams."""
-    instance: ClassVar[frozenset[str]] = frozenset()
+    instance_options: ClassVar[frozenset[str]] = frozenset()
     """The options that choose an instance (a task seed) and change no shape: its runs can be trained as one stack."""
-    alike: ClassVar[bool] = False
+    shares_file_format: ClassVar[bool] = False
     """Whether foreign examples have the same form for all tasks of the family, so that one task judges for all."""
 
     @property
     def family(self) -> str:
         """The group of tasks to which this task belongs."""
-        return self.name.partition("/")[0]
+        return family_of(self.name)
 
     @property
     def spec(self) -> Spec:
@@ -204,6 +271,39 @@ class Task(Config):
     def solve(self, examples: Examples) -> Array:
         """Compute the targets from the inputs alone, with a plain solver that shares no code with the generator."""
         raise NotImplementedError
+
+    def noise_factors(self, split: str) -> tuple[str, ...]:
+        """Return the factors that say how noise changed the answers of a split; the solver is given these as well."""
+        return ()
+
+    def variables(self, examples: Examples) -> Variables:
+        """Compute the intermediate values that the solver passes through, by name, from the inputs alone.
+
+        A variable of a position has it in its name: `symbol[1]` of `ctl` is the symbol after the first function.
+        """
+        return {}
+
+    def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
+        """Compute the targets if a variable had other values (B,), −1 where it keeps its own."""
+        raise UsageError(f"{self.name} does not say what the answers would be if '{name}' were another")
+
+    def expressions(self, examples: Examples) -> Expressions | None:
+        """Return the expression of each example, as it is written and as a function; None if that is not known.
+
+        Two examples of `ctl` that apply different functions in a row may apply the same function in the end.
+        """
+        return None
+
+    def counterparts(self, examples: Examples, name: str, draws: Draws) -> Examples | None:
+        """Return examples that differ from these in the value of a variable, and otherwise only in what leads to it.
+
+        None if the task makes none; their targets are the solver's.
+        """
+        return None
+
+    def legend(self) -> str:
+        """Return the meaning of the numbers in the options, for `unseen tasks NAME`; empty if they need no explanation."""
+        return ""
 
     def describe(self, examples: Examples, index: int) -> str:
         """Return one example in words: the inputs, the question, the answer and the reason."""
@@ -260,9 +360,21 @@ class Task(Config):
         if data_seed not in ("validation", "test") and (not isinstance(data_seed, int) or data_seed < 0):
             raise UsageError(f"data seed {data_seed!r}: expected 0, 1, 2, …, 'validation' or 'test'")
 
+    def example_bytes(self) -> int:
+        """The bytes of one example as arrays: by the spec, with numbers in double precision."""
+        total = 8 * self.spec.target.width
+        for column in self.spec.inputs:
+            positions = 1 if column.along is None else self.spec.stream(column.along).length
+            if column.kind in ("bits", "mask"):
+                total += positions * column.width
+            else:
+                total += positions * 8 * (column.width if column.kind == "real" else 1)
+        return total
+
     def drawn_by(self) -> dict[str, Any]:
-        """Return what names the streams of this task: its identity without `amounts` and `readings`."""
-        return {key: value for key, value in self.identity().items() if key not in self.amounts | self.readings}
+        """Return the identity that names the streams of this task: its own without the options that change no draw."""
+        excluded = self.size_options | self.interpretation_options
+        return {key: value for key, value in self.identity().items() if key not in excluded}
 
     def sample(self, split: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
         """Return examples start … start + n − 1 of a split.
@@ -272,12 +384,15 @@ class Task(Config):
         (3, 5, 36)
         """
         self.check_request(split, n, start, data_seed)
+        count = max(self.block, n)  # blocks are drawn whole
+        subject = f"{self.name}: to draw {count:,} examples of split '{split}'"
+        refuse_beyond(count * self.example_bytes() * GENERATION, subject, "Choose shorter inputs or fewer examples")
         make_block = self.blocks(split, data_seed)
         first = start // self.block
         last = max(start, start + n - 1) // self.block
         examples = Examples.concat([make_block(number) for number in range(first, last + 1)])
         offset = start - first * self.block
-        return examples[offset : offset + n]
+        return replace(examples[offset : offset + n], task=self)
 
     def blocks(self, split: str, data_seed: DataSeed) -> Callable[[int], Examples]:
         """Return a function that makes any block of a split's examples by its number."""
@@ -285,11 +400,8 @@ class Task(Config):
         return lambda number: self.generate(split, data_stream.block(number))
 
 
-def read_lines(path: Path) -> list[bytes]:
-    """Return the lines of a file without their line breaks; raise `UsageError` if the file cannot be read."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+def read_lines(path: Path, most: int = MOST_BYTES) -> list[bytes]:
+    """Return the lines of a file without their line breaks; raise `UsageError` if it cannot be read or never ends."""
+    data = read_at_most(path, min(most, memory_limit() // 8))
     lines = data.replace(b"\r\n", b"\n").split(b"\n")
     return lines[:-1] if not lines[-1] else lines

@@ -33,15 +33,15 @@ def document(width: float, height: float, title: str, body: Iterable[str], **att
 
 
 def element(tag: str, content: str = "", /, **attributes: object) -> str:
-    """Return one element; an underscore in an attribute's name stands for a hyphen, and `content` must be valid SVG.
+    """Return one element; an underscore in an attribute's name becomes a hyphen, and `content` must be valid SVG.
 
     >>> element("circle", cx=1.5, cy=2, r=3.0, stroke_width=1)
     '<circle cx="1.5" cy="2" r="3" stroke-width="1"/>'
     """
     opening = tag
     for name, value in attributes.items():
-        shown_value = f"{value:g}" if isinstance(value, int | float) else escape(str(value))
-        opening += f' {name.replace("_", "-")}="{shown_value}"'
+        text_value = f"{value:g}" if isinstance(value, int | float) else escape(str(value))
+        opening += f' {name.replace("_", "-")}="{text_value}"'
     return f"<{opening}>{content}</{tag}>" if content else f"<{opening}/>"
 
 

@@ -1,7 +1,7 @@
 """Experiment trackers: write the results of a store for TensorBoard, MLflow and Weights & Biases. No network access.
 
 A tracker never hears from a run directly. It is fed from the store (`follow`), so it holds exactly what the store
-holds, whatever was killed in between; and a tracker that fails is a warning, never the end of a run.
+holds, even if a process was killed in between; and a tracker that fails is a warning, never the end of a run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TRACKERS = {"tensorboard": "TensorBoard", "mlflow": "MLflow", "wandb": "WandB"}
 """The class of each tracker, in the module of the tracker's name."""
 _MISSING = "{} needs the extra 'tracking': pip install 'unseen[tracking]'"
 State = dict[str, Any]
-"""What a tracker remembers of a run between two updates, as JSON values."""
+"""The state that a tracker keeps of a run between two updates, as JSON values."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TrackedRun:
 
 @dataclass(frozen=True)
 class RunUpdate:
-    """What the store has of a run and the tracker has not: the current step; points (step, name, value) by step; how
+    """The part of a run that is in the store and not yet in the tracker: the current step; points (step, name, value) by step; how
     the run ended (empty if it has not); and, once it has ended, its records by name (`best/iid/accuracy`)."""
 
     step: int
@@ -70,11 +70,18 @@ def open_tracker(name: str, path: Path) -> Tracker:
         raise UsageError(f"{_MISSING.format(name)} ({error})") from None
 
 
-def check_track(track: str, out: Path | None) -> None:
-    """Refuse an unusable `track` before anything is created."""
-    name, _ = parse_track(track, out)
+def check_installed(name: str) -> None:
+    """Refuse a tracker whose package is missing."""
     if find_spec(name) is None:
         raise UsageError(_MISSING.format(name))
+
+
+def check_track(track: str, out: Path | None) -> None:
+    """Refuse an unusable `track` before anything is created."""
+    name, logs = parse_track(track, out)
+    check_installed(name)
+    if logs.exists() and not logs.is_dir():
+        raise UsageError(f"--track {track}: {logs} is a file; give a directory for the logs")
 
 
 def parse_track(track: str, out: Path | None) -> tuple[str, Path]:

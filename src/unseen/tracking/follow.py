@@ -23,6 +23,7 @@ from unseen.tracking import RunUpdate, State, TrackedRun, Tracker, open_tracker,
 
 STATE_FILE = "unseen.json"
 """Beside the logs: how far each run has been written. Without it everything is written again, over what is there."""
+LOCK_FILE = "unseen.lock"
 SAVE_EVERY = 100
 """The state is saved after this many runs; a kill repeats at most these."""
 SECONDS = 5.0
@@ -42,9 +43,10 @@ class LogWriter:
         self._store = Path(store)
         self._tool = tool
         self._logs = logs
+        _check_logs(logs)
         try:
             logs.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(logs / "unseen.lock")
+            self._lock = FileLock(logs / LOCK_FILE)
             self._lock.acquire(blocking=False)
         except Timeout:
             raise UsageError(
@@ -204,6 +206,20 @@ class _Follower(threading.Thread):
         if not self._problem and self.is_alive():
             return f"no progress for {PATIENCE:.0f} seconds"
         return self._problem
+
+
+def _check_logs(logs: Path) -> None:
+    """Refuse a directory in which a file of ours would replace somebody else's, before anything is written."""
+    if logs.exists() and not logs.is_dir():
+        raise UsageError(f"{logs} is a file; give a directory for the logs")
+    for name in (STATE_FILE, LOCK_FILE):
+        if (logs / name).is_symlink():
+            raise UsageError(f"{logs / name} is a symbolic link; give another directory for the logs")
+    content: Any = {"tool": ""}
+    with suppress(OSError, ValueError):  # one that a kill or a full disk damaged is written again
+        content = json.loads((logs / STATE_FILE).read_text())
+    if not isinstance(content, dict) or "tool" not in content:
+        raise UsageError(f"{logs / STATE_FILE} is not of our making; give another directory for the logs")
 
 
 def _read_states(logs: Path, tool: str) -> dict[str, State]:

@@ -47,9 +47,9 @@ class MLflow:
         points = list(update.points)
         for name, value in update.summary.items():
             points.append((update.step, f"summary/{name}", value))
-        metrics = [
-            self._entities.Metric(_clean_name(name), value, state["start"] + step, step) for step, name, value in points
-        ]
+        metrics = []
+        for step, name, value in points:
+            metrics.append(self._entities.Metric(_clean_name(name), value, state["start"] + step, step))
         for batch in _batches(metrics, _MOST_METRICS):
             self._client.log_batch(state["run"], metrics=batch)
         if update.ending:

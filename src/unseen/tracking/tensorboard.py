@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from unseen.errors import UsageError
 from unseen.tracking import RunUpdate, State, TrackedRun
 
 LONGEST_NAME = 150
@@ -15,7 +16,7 @@ _ID_LENGTH = 16
 
 
 class TensorBoard:
-    """One event file per run. The state is the length of the file: whatever a kill left beyond it is cut off."""
+    """One event file per run. The state is the length of the file: what a killed process wrote beyond it is cut off."""
 
     live = True
 
@@ -51,6 +52,8 @@ class TensorBoard:
         folder = self._folders.setdefault(run.trial, self._path / f"{name}-{run.trial}")
         folder.mkdir(exist_ok=True)
         path = folder / _file_name(run.trial)
+        if path.is_symlink():  # it is opened and cut off, so what it leads to would be
+            raise UsageError(f"{path} is a symbolic link; give another directory for the logs")
         now = time.time()
         with path.open("r+b" if path.exists() else "wb") as file:
             file.truncate(state.get("bytes", 0))

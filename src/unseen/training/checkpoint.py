@@ -25,8 +25,12 @@ def unpack(path: str, data: bytes) -> Checkpoint:
         # The format: 8 bytes of length, then a JSON header whose metadata are texts; ours is JSON again.
         length = int.from_bytes(data[:8], "little")
         header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["checkpoint"])
-        return Checkpoint(header["step"], header["progress"], load(data))
-    except (SafetensorError, KeyError, ValueError) as error:
+        step = header["step"]
+        progress = header["progress"]
+        if type(step) is not int or step < 0 or not isinstance(progress, dict):
+            raise ValueError("its header is not that of a checkpoint")
+        return Checkpoint(step, progress, load(data))
+    except (SafetensorError, KeyError, ValueError, TypeError, RecursionError, OverflowError, MemoryError) as error:
         raise CheckFailed(
             f"{path} is damaged and can't be read as a checkpoint ({error}); train into a new directory"
         ) from error
@@ -47,5 +51,5 @@ def unpack_weights(path: str, data: bytes) -> dict[str, Tensor]:
     """The state dict in a file's bytes."""
     try:
         return load(data)
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise CheckFailed(f"{path} is damaged and can't be read as weights: {error}") from error

@@ -24,7 +24,17 @@ from unseen.spec import Spec
 from unseen.tasks.base import Array, DataSeed, Examples, Task
 from unseen.training.batches import input_tensors, target_tensor
 from unseen.training.loss import loss
-from unseen.training.recipe import BY_RULE, REPRESENTATION, SIMILARITY, SPECIALIZATION, Evaluation
+from unseen.training.recipe import (
+    ABLATION,
+    BY_RULE,
+    FUNCTIONS,
+    INTERCHANGE,
+    PROBES,
+    REPRESENTATION,
+    SIMILARITY,
+    SPECIALIZATION,
+    Evaluation,
+)
 from unseen.training.stack import Stack
 
 if TYPE_CHECKING:
@@ -75,7 +85,7 @@ class Unavailable:
 
 
 class FamilyAnalysis(Protocol):
-    """A module of `unseen.training.analyses`: an analysis that draws data of its own."""
+    """A module of `unseen.training.analyses`: an analysis that draws its own data."""
 
     def unavailable(self, stack: Stack, task: Task, origin: Origin | None = None) -> Unavailable | None:
         """Why there is nothing to measure; None if there is."""
@@ -86,7 +96,7 @@ class FamilyAnalysis(Protocol):
         """The measures of every member."""
 
     def examples(self, task: Task, evaluation: Evaluation) -> int:
-        """How many examples it looks at."""
+        """The number of examples it examines."""
 
 
 FAMILY_ANALYSES = {
@@ -94,8 +104,12 @@ FAMILY_ANALYSES = {
     REPRESENTATION: "unseen.training.analyses.ctl_representation",
     BY_RULE: "unseen.training.analyses.rules_by_rule",
     SIMILARITY: "unseen.training.analyses.gcog_similarity",
+    PROBES: "unseen.training.analyses.probes",
+    INTERCHANGE: "unseen.training.analyses.interchange",
+    ABLATION: "unseen.training.analyses.ablation",
+    FUNCTIONS: "unseen.training.analyses.known_functions",
 }
-"""Analyses that draw data of their own. Their modules load the task family they are about, so only when asked for."""
+"""Analyses that draw their own data. Their modules load the task family they are about, so they are imported on demand."""
 
 
 def evaluate(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
@@ -110,10 +124,10 @@ def evaluate(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
         analyses = {n: a for n, a in all_analyses.items() if task.name in a.tasks and split == a.split}
         arrays = predict(stack, examples, task.spec, _needed_activations(analyses))
         per_member = examples_per_member(examples, len(stack))
-        for member, (measures, shown) in enumerate(zip(rows, per_member, strict=True)):
+        for member, (measures, test_examples) in enumerate(zip(rows, per_member, strict=True)):
             activations = {name: values[member] for name, values in arrays.items()}
-            measures.extend(_performance(activations["prediction"], shown, task, split))
-            measures.extend(_summaries(activations, shown, analyses, split))
+            measures.extend(_performance(activations["prediction"], test_examples, task, split))
+            measures.extend(_summaries(activations, test_examples, analyses, split))
     for analysis in _family_analyses(evaluation).values():
         if analysis.unavailable(stack, task, origin) is None:
             for measures, more in zip(rows, analysis.measures(stack, task, evaluation, origin), strict=True):
@@ -131,6 +145,8 @@ def unavailable_analyses(
     stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None
 ) -> dict[str, Unavailable]:
     """Why an analysis of the evaluation leaves no measures here, by its name."""
+    if not evaluation.analyses:
+        return {}
     analyses = _split_analyses(evaluation)
     covered = evaluated_splits(task, evaluation)
     needed = _needed_activations(analyses)
@@ -154,7 +170,7 @@ def unavailable_analyses(
 
 
 def examples_drawn(task: Task, evaluation: Evaluation, data_seeds: int = 1) -> int:
-    """How many examples an evaluation looks at, of members that were trained on this many data seeds."""
+    """The number of examples an evaluation examines, of members that were trained on this many data seeds."""
     total = 0
     for split in evaluated_splits(task, evaluation):
         examples = min(evaluation.examples, task.size(split) or evaluation.examples)
@@ -169,6 +185,13 @@ def evaluated_splits(task: Task, evaluation: Evaluation) -> list[str]:
     for name in evaluation.splits:
         task.get_split(name)
     return list(evaluation.splits) or [name for name in task.splits if name != "train"]
+
+
+def measured_splits(task: Task, evaluation: Evaluation) -> list[str]:
+    """The splits on which models must be able to answer: those an evaluation covers, and those on the curve."""
+    for name in evaluation.curve:
+        task.get_split(name)
+    return list(dict.fromkeys((*evaluated_splits(task, evaluation), *evaluation.curve)))
 
 
 # -- examples and predictions -----------------------------------------------------------------------------------------
@@ -208,12 +231,19 @@ def predict(
     sets = [examples] if isinstance(examples, Examples) else list(examples)
     chunks: list[dict[str, Array]] = []
     for start in range(0, len(sets[0]), CHUNK):
-        inputs = [one_set[start : start + CHUNK].inputs for one_set in sets]
-        stacked = inputs[0] if shared else {name: np.stack([i[name] for i in inputs]) for name in inputs[0]}
+        inputs = [examples_of_set[start : start + CHUNK].inputs for examples_of_set in sets]
+        stacked = dict(inputs[0])
+        if not shared:
+            for name in stacked:
+                stacked[name] = np.stack([arrays[name] for arrays in inputs])
         tensors = input_tensors(stacked, spec, stack.dtype, str(stack.rows.device))
-        prediction, activations = stack.predict(tensors, captured, own=not shared)
-        chunks.append({name: v.cpu().numpy() for name, v in {"prediction": prediction, **activations}.items()})
-    return {name: np.concatenate([chunk[name] for chunk in chunks], axis=1) for name in chunks[0]}
+        prediction, activations = stack.predict(tensors, captured, inputs_per_member=not shared)
+        tensors_by_name = {"prediction": prediction, **activations}
+        chunks.append({name: tensor.cpu().numpy() for name, tensor in tensors_by_name.items()})
+    joined = {}
+    for name in chunks[0]:
+        joined[name] = np.concatenate([chunk[name] for chunk in chunks], axis=1)
+    return joined
 
 
 def member_loss(prediction: Array, targets: Array, spec: Spec) -> float:
@@ -225,25 +255,50 @@ def member_loss(prediction: Array, targets: Array, spec: Spec) -> float:
 # -- measures ---------------------------------------------------------------------------------------------------------
 
 
-def _performance(prediction: Array, examples: Examples, task: Task, split: str) -> list[Measure]:
+def metric_names(task: Task) -> tuple[str, ...]:
+    """The metrics of `overall_scores` on this task.
+
+    >>> from unseen.tasks import task
+    >>> metric_names(task("retrieval/T6"))
+    ('loss', 'accuracy')
+    """
+    if task.spec.target.kind == "real":
+        return ("loss", "relative_loss")
+    return ("loss", "accuracy") if task.answer_kinds is None else ("loss", "accuracy", "right_kind")
+
+
+def overall_scores(prediction: Array, examples: Examples, task: Task) -> dict[str, Score]:
+    """The scores of one member over all examples, by metric."""
     kind = task.spec.target.kind
     targets = examples.targets
     if kind == "real":
-        scores = {"loss": absolute_error(prediction, targets), "relative_loss": relative_error(prediction, targets)}
-        return [Measure(split, "", "", metric, s.value, s.standard_error, s.n) for metric, s in scores.items()]
-    rows = [Measure(split, "", "", "loss", member_loss(prediction, targets, task.spec), math.nan, len(examples))]
-    factors = {name: examples.factors[name] for name in task.report_by}
-    by_factor = {name: accuracy_by(prediction, targets, kind, levels) for name, levels in factors.items()}
-    rows += _shares(split, "accuracy", accuracy(prediction, targets, kind), by_factor)
-    kinds = task.answer_kinds
-    if kinds is not None:
-        by_factor = {name: kind_accuracy_by(prediction, targets, kinds, levels) for name, levels in factors.items()}
-        rows += _shares(split, "right_kind", kind_accuracy(prediction, targets, kinds), by_factor)
+        return {"loss": absolute_error(prediction, targets), "relative_loss": relative_error(prediction, targets)}
+    scores = {
+        "loss": Score(member_loss(prediction, targets, task.spec), math.nan, len(examples)),
+        "accuracy": accuracy(prediction, targets, kind),
+    }
+    if task.answer_kinds is not None:
+        scores["right_kind"] = kind_accuracy(prediction, targets, task.answer_kinds)
+    return scores
+
+
+def _performance(prediction: Array, examples: Examples, task: Task, split: str) -> list[Measure]:
+    kind = task.spec.target.kind
+    targets = examples.targets
+    rows: list[Measure] = []
+    for metric, score in overall_scores(prediction, examples, task).items():
+        by_factor: dict[str, pd.DataFrame] = {}
+        for name in task.report_by:
+            if metric == "accuracy":
+                by_factor[name] = accuracy_by(prediction, targets, kind, examples.factors[name])
+            elif metric == "right_kind" and task.answer_kinds is not None:
+                by_factor[name] = kind_accuracy_by(prediction, targets, task.answer_kinds, examples.factors[name])
+        rows += _shares(split, metric, score, by_factor)
     return rows
 
 
 def _shares(split: str, metric: str, overall: Score, by_factor: Mapping[str, pd.DataFrame]) -> list[Measure]:
-    """A share of examples, overall and at each level of each factor."""
+    """A score overall, and at each level of each factor."""
     rows = [Measure(split, "", "", metric, overall.value, overall.standard_error, overall.n)]
     for factor, table in by_factor.items():
         for level, value, error, n in table[["level", "value", "standard_error", "n"]].to_numpy():
@@ -281,4 +336,7 @@ def _family_analyses(evaluation: Evaluation) -> dict[str, FamilyAnalysis]:
 
 
 def _needed_activations(analyses: Mapping[str, Analysis]) -> list[str]:
-    return sorted({need for analysis in analyses.values() for need in analysis.needs or ()})
+    needed: set[str] = set()
+    for analysis in analyses.values():
+        needed.update(analysis.needs or ())
+    return sorted(needed)

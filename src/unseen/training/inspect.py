@@ -1,4 +1,4 @@
-"""A look inside one trained model: how modules share out rules, where it attends."""
+"""Pictures of one trained model: how its modules divide the rules among themselves, and where it attends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from unseen.training.stack import Stack
 __all__ = ["ATTENTION", "AttentionMaps", "activation", "attention", "no_activation"]
 
 ATTENTION = {"decoder.attention": ("example", "token"), "encoder.attention": ("example", "head", "token", "token")}
-"""The traces that can be drawn, and their axes: the query over the tokens, and the tokens over each other."""
+"""The activations that can be drawn, and their axes: from the query to the tokens, and from token to token."""
 
 
 @dataclass(frozen=True)
@@ -38,26 +38,20 @@ def activation(stack: Stack, task: Rules, n: int) -> Floats:
     weights = predict(stack, examples, task.spec, [WEIGHTS])[WEIGHTS][0]
     rules = examples.factors["rule"].reshape(-1)
     count = np.bincount(rules, minlength=len(task.pi)).astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        return (
-            sum_by_label(weights.reshape(-1, weights.shape[-1]), rules, len(count))
-            / np.where(count, count, np.nan)[:, None]
-        )
+    count[count == 0] = np.nan
+    return sum_by_label(weights.reshape(-1, weights.shape[-1]), rules, len(count)) / count[:, None]
 
 
 def attention(stack: Stack, task: Task, split: str | None, n: int) -> AttentionMaps:
     """The attention of a stack's first member on the first n test examples of a split."""
     examples = draw_examples(task, split or task.validation, n, "test")
     captured: Mapping[str, Array] = predict(stack, examples, task.spec, tuple(ATTENTION))
-    maps = {
-        name: captured[name][0]
-        for name, axes in ATTENTION.items()
-        if name in captured and captured[name][0].ndim == len(axes)
-    }
+    maps = {}
+    for name, axes in ATTENTION.items():
+        if name in captured and captured[name][0].ndim == len(axes):
+            maps[name] = captured[name][0]
     kind = task.spec.target.kind
-    correct = (
-        share_correct(captured["prediction"][0], examples.targets, kind)
-        if kind != "real"
-        else np.full(len(examples), np.nan)
-    )
+    correct = np.full(len(examples), np.nan)
+    if kind != "real":
+        correct = share_correct(captured["prediction"][0], examples.targets, kind)
     return AttentionMaps(maps, correct, examples)

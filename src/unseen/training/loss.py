@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from unseen.errors import UsageError
+from unseen.models.context import Objective
 from unseen.spec import Target
 
 
@@ -33,3 +36,26 @@ def loss(prediction: Tensor, targets: Tensor, target: Target) -> Tensor:
     if target.kind == "binary":
         return (softplus(prediction) - prediction * targets).mean()
     return (prediction - targets).abs().mean()
+
+
+def training_loss(prediction: Tensor, targets: Tensor, target: Target, objectives: Sequence[Objective] = ()) -> Tensor:
+    """The mean loss, with what a module adds to it in training.
+
+    The value is that of the task alone, comparable between models; the gradient is that of the sum.
+    """
+    task_loss = loss(prediction, targets, target)
+    if not objectives:
+        return task_loss
+    by_answer = answer_losses(prediction, targets, target).detach()
+    added = torch.stack([objective(by_answer) for objective in objectives]).sum()
+    return task_loss + (added - added.detach())
+
+
+def answer_losses(prediction: Tensor, targets: Tensor, target: Target) -> Tensor:
+    """The loss of every example, (B,), or of every token, (B, N): the mean over the width of the target."""
+    if target.kind == "category":
+        flat = F.cross_entropy(prediction.flatten(0, -2), targets.flatten(), reduction="none")
+        return flat.view(targets.shape)
+    if target.kind == "binary":
+        return (softplus(prediction) - prediction * targets).mean(-1)
+    return (prediction - targets).abs().mean(-1)

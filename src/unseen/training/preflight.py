@@ -17,10 +17,11 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from unseen.errors import UsageError
+from unseen.models.foreign import required_arguments
 from unseen.spec import Spec
 from unseen.tasks.base import DataSeed, Task
-from unseen.training.batches import ByLength, input_tensors, shorten, target_tensor
-from unseen.training.evaluate import Origin, draw_examples, evaluated_splits, unavailable_analyses
+from unseen.training.batches import BalancedLengths, ByLength, input_tensors, shorten, target_tensor
+from unseen.training.evaluate import Origin, draw_examples, measured_splits, unavailable_analyses
 from unseen.training.recipe import Evaluation, Recipe
 from unseen.training.stack import Stack
 
@@ -43,13 +44,14 @@ def check_model(
     """Refuse a model that can't be trained on a task or evaluated; returns notes on oddities that do not prevent it.
 
     `build` makes the untrained model, each time anew; `data_seed` is that of its training data. With
-    `require_analyses`, analyses that need activations which the model does not capture are refused, too.
+    `require_analyses`, analyses that the task or the model can't have are refused, too.
     """
     module = build()
     name = type(module).__name__
     check_forward(module)
     if not any(p.requires_grad for p in module.parameters()):
         raise UsageError(f"{name} has no parameters to train; `unseen.evaluate` measures it as it is")
+    # Built twice from one seed: weights that differ then would differ between a run and its repetition, too.
     _check_tensors(module, build())
     try:
         stack = Stack([module.to(device, torch.float32)])
@@ -57,11 +59,14 @@ def check_model(
         raise UsageError(f"device '{device}' can't be used here: {_first_line(error)}") from error
     splits = ["train", task.validation]
     for evaluation in evaluations:
-        splits += evaluated_splits(task, evaluation)
+        splits += measured_splits(task, evaluation)
     check_answers(stack, task, splits, name, data_seed)
-    if require_analyses:
-        for evaluation in evaluations:
-            check_activations(stack, task, evaluation, name)
+    for evaluation in evaluations:
+        if require_analyses:
+            check_analyses(stack, task, evaluation, name)
+        else:
+            # An activation that is missing only leaves its analysis out; one of a wrong shape is refused here, too.
+            unavailable_analyses(stack, task, evaluation, Origin([0], lambda: stack))
     losses = _training_losses(stack, task, recipe, name, data_seed)
     if not torch.isfinite(losses).all():
         raise UsageError(f"{name} on {task.name}: the loss of the untrained model is {losses.tolist()[0]}")
@@ -83,8 +88,8 @@ def check_model(
     return notes
 
 
-def check_activations(stack: Stack, task: Task, evaluation: Evaluation, model: str) -> None:
-    """Refuse analyses that need activations which the model does not capture."""
+def check_analyses(stack: Stack, task: Task, evaluation: Evaluation, model: str) -> None:
+    """Refuse analyses that are not about this task, or need activations which the model does not capture."""
     reasons = unavailable_analyses(stack, task, evaluation, Origin([0], lambda: stack))
     for name, missing in reasons.items():
         if missing.activations:
@@ -93,16 +98,16 @@ def check_activations(stack: Stack, task: Task, evaluation: Evaluation, model: s
                 f"capture. Capture them by x = ctx.capture({missing.activations[0]!r}, x) in forward(inputs, ctx), or "
                 "leave the analysis out"
             )
+        raise UsageError(f"the analysis {name} can't be made of {task.name}: {missing.reason}. Leave it out")
 
 
 def check_forward(module: nn.Module) -> None:
     """Refuse a forward that can't be called as `forward(inputs)` or `forward(inputs, ctx)`."""
-    parameters = list(inspect.signature(module.forward).parameters.values())
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if not parameters or len([name for name in needed if name != "ctx"]) > 1:
-        call = f"forward({', '.join(p.name for p in parameters)})"
+    parameters = inspect.signature(module.forward).parameters
+    needed = set(required_arguments(parameters.values())) - {"ctx"}
+    if not parameters or len(needed) > 1:
         raise UsageError(
-            f"{type(module).__name__} has {call}; expected forward(inputs) or forward(inputs, ctx), "
+            f"{type(module).__name__} has forward({', '.join(parameters)}); expected forward(inputs) or forward(inputs, ctx), "
             "where inputs is a dict by field name"
         )
 
@@ -159,35 +164,35 @@ def _check_tensors(module: nn.Module, again: nn.Module) -> None:
             )
 
 
-def stack_trained(module: nn.Module) -> Stack:
-    """A stack of one trained module, which is copied and will not be trained."""
+def stack_trained(module: nn.Module, device: str | None = None) -> Stack:
+    """A stack of one trained module, which is copied (to a device, if one is named) and will not be trained."""
     name = type(module).__name__
     check_forward(module)
     try:
-        stack = Stack([copy.deepcopy(module).requires_grad_(False)])
+        copied = copy.deepcopy(module).requires_grad_(False)
+        stack = Stack([copied if device is None else copied.to(device)])
     except Exception as error:
         raise UsageError(
             f"{name} can't be copied: {_first_line(error)}. Does it keep a tensor of an earlier forward pass? Detach it"
         ) from error
     if stack.dtype not in (torch.float32, torch.float64):
         raise UsageError(
-            f"{name} is of type {str(stack.dtype).removeprefix('torch.')}; expected float32 or float64: "
-            "give module.float()"
+            f"{name} is of type {_name_dtype(stack.dtype)}; expected float32 or float64: give module.float()"
         )
     return stack
 
 
 def _answer(stack: Stack, inputs: Mapping[str, Tensor], shape: Sequence[int], spec: Spec, title: str) -> Tensor:
     """The prediction, if it is a tensor of this shape, of the stack's type and without NaN."""
-    dtype = str(stack.dtype).removeprefix("torch.")
+    dtype = _name_dtype(stack.dtype)
     expected = f"one tensor of {'numbers' if spec.target.kind == 'real' else 'logits'}, {dtype} {tuple(shape)}"
     try:
         answer = stack.answer(inputs)
     except UsageError as error:
         raise UsageError(f"{title}: {error}") from error
     except Exception as error:
-        fields = ", ".join(f"{k} {str(v.dtype).removeprefix('torch.')} {tuple(v.shape)}" for k, v in inputs.items())
-        absent = " is no input of this task" if isinstance(error, KeyError) and error.args[0] not in inputs else ""
+        fields = ", ".join(f"{name} {_name_dtype(x.dtype)} {tuple(x.shape)}" for name, x in inputs.items())
+        absent = " is not an input of this task" if isinstance(error, KeyError) and error.args[0] not in inputs else ""
         raise UsageError(
             f"{title}: {type(error).__name__}: {_first_line(error)}{absent}. The inputs are a dict: {fields}"
             f"{_describe_longer(inputs, spec)}"
@@ -202,10 +207,7 @@ def _answer(stack: Stack, inputs: Mapping[str, Tensor], shape: Sequence[int], sp
             hint = " (batch first)"
         raise UsageError(f"{title}: the model's prediction has shape {tuple(answer.shape)}; expected {expected}{hint}")
     if answer.dtype != stack.dtype:
-        raise UsageError(
-            f"{title}: the model's prediction is of type {str(answer.dtype).removeprefix('torch.')}; "
-            f"expected {expected}"
-        )
+        raise UsageError(f"{title}: the model's prediction is of type {_name_dtype(answer.dtype)}; expected {expected}")
     if answer.isnan().any():
         count = int(answer.isnan().flatten(1).any(1).sum())
         raise UsageError(f"{title}: the model answers NaN on {count} of {len(answer)} examples")
@@ -217,6 +219,10 @@ def _training_losses(stack: Stack, task: Task, recipe: Recipe, model: str, data_
     n = min(EXAMPLES, recipe.batch)
     examples = draw_examples(task, "train", n, data_seed)
     arrays = examples.inputs
+    if recipe.batches == "balanced":
+        index, longest = BalancedLengths(task, recipe.batch).batch(0)  # refuses tasks without lengths
+        examples = draw_examples(task, "train", len(np.asarray(task.schedule())), data_seed)[index[:n]]
+        arrays = shorten(examples.inputs, task.spec, longest)
     if recipe.batches == "lengths":
         ByLength(task, recipe.batch)  # refuses tasks without lengths
         lengths = np.asarray(task.schedule())[: task.block]
@@ -227,13 +233,13 @@ def _training_losses(stack: Stack, task: Task, recipe: Recipe, model: str, data_
     inputs = {k: v[None] for k, v in input_tensors(arrays, task.spec, stack.dtype, device).items()}
     targets = target_tensor(examples.targets, task.spec, stack.dtype, device)[None]
     try:
-        stack.settle(inputs, targets, task.spec.target)
+        stack.choose_batching(inputs, targets, task.spec.target)
         return stack.losses(inputs, targets, task.spec.target, [0], 0)
     except UsageError as error:
         raise UsageError(f"{model} on {task.name}, in training: {error}") from error
     except Exception as error:
-        kind = type(error).__name__
-        raise UsageError(f"{model} on {task.name}, in training: {kind}: {_first_line(error)}") from error
+        error_name = type(error).__name__
+        raise UsageError(f"{model} on {task.name}, in training: {error_name}: {_first_line(error)}") from error
 
 
 def _same(first: Tensor, second: Tensor) -> bool:
@@ -257,7 +263,7 @@ def _describe_longer(inputs: Mapping[str, Tensor], spec: Spec) -> str:
 
 
 def _describe(answer: Any) -> str:
-    """The return value of a forward pass that is no tensor, in words."""
+    """The return value of a forward pass that is not a tensor, in words."""
     if answer is None:
         return "nothing"
     if isinstance(answer, Mapping):
@@ -265,6 +271,11 @@ def _describe(answer: Any) -> str:
     if isinstance(answer, tuple | list):
         return f"a {type(answer).__name__} of {len(answer)} ({', '.join(type(item).__name__ for item in answer)})"
     return f"a {type(answer).__name__}"
+
+
+def _name_dtype(dtype: torch.dtype) -> str:
+    """The name of a type without that of its package, such as `float32`."""
+    return str(dtype).removeprefix("torch.")
 
 
 def _first_line(error: Exception) -> str:

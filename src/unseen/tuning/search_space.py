@@ -72,7 +72,7 @@ def parse_space(assignments: Sequence[str]) -> Space:
         if dots:
             space[name] = Range(_parse_bound(assignment, low), _parse_bound(assignment, high))
         else:
-            space[name] = tuple(_parse_value(value) for value in values.split(","))
+            space[name] = tuple(map(_parse_value, values.split(",")))
     return space
 
 
@@ -122,9 +122,12 @@ def propose_configurations(
     if total is None:
         return _ask_optuna(space, count, scored, round_number)
     lists = [values for values in space.values() if not isinstance(values, Range)]
-    grid = [dict(zip(space, values, strict=True)) for values in product(*lists)]
-    chosen = sorted(stream("tune", "grid", total).block().permutation(total)[:count].tolist())
-    return [grid[i] for i in chosen]
+    chosen = set(stream("tune", "grid", total).block().permutation(total)[:count].tolist())
+    configurations = []
+    for number, values in enumerate(product(*lists)):
+        if number in chosen:
+            configurations.append(dict(zip(space, values, strict=True)))
+    return configurations
 
 
 def tuned_recipe(base: Recipe, configuration: Configuration, steps: int, total_steps: int) -> Recipe:
@@ -145,7 +148,7 @@ def tuned_recipe(base: Recipe, configuration: Configuration, steps: int, total_s
 
 def optuna_study(space: Space, scored: ScoredConfigurations, seed: int = 0) -> Any:
     """An in-memory study of Optuna with the scored configurations, for its samplers and its figures."""
-    optuna = _import_optuna()
+    optuna = import_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=1)
     study = optuna.create_study(direction="maximize", sampler=sampler)
@@ -175,7 +178,7 @@ def _ask_optuna(space: Space, count: int, scored: ScoredConfigurations, round_nu
 
 
 def _distributions(space: Space) -> dict[str, Any]:
-    distributions = _import_optuna().distributions
+    distributions = import_optuna().distributions
     by_name = {}
     for name, values in space.items():
         if not isinstance(values, Range):
@@ -187,7 +190,8 @@ def _distributions(space: Space) -> dict[str, Any]:
     return by_name
 
 
-def _import_optuna() -> Any:
+def import_optuna() -> Any:
+    """The library that proposes configurations; without it, an error that names the extra."""
     try:
         import optuna
     except ImportError:

@@ -14,8 +14,8 @@ weight decay), killed, resumed and read like any study. Decisions:
 * A run of a higher rung starts from scratch. Continuing the run of the lower rung would save a sixth of the steps, but
   would need runs that wait; so every trial is trained to its end. Its first steps equal those of the lower rung bit for
   bit, because the schedule is that of the full budget on every rung (`Recipe.decay`).
-* Tuning is no study of the catalogue: the trials of a study are a function of its scale, whereas those of higher rungs
-  depend on results.
+* Tuning is not a study of the catalogue: the trials of a study are a function of its scale, whereas those of higher
+  rungs depend on results.
 * The grid needs no sampler, because it is tried completely. Optuna proposes configurations where there are ranges
   (`search_space`); which ones continue is decided here, for all contenders by the same rule.
 * The score is the best validation of a trial (accuracy, or the negative loss), averaged over tuning tasks. Tuning tasks
@@ -29,6 +29,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +38,24 @@ import pandas as pd
 from unseen.config import canonical
 from unseen.errors import CheckFailed, UsageError
 from unseen.models.foreign import check_importable
+from unseen.running.chunk import check_own_models
+from unseen.running.memory import check_memory
 from unseen.running.runner import Settings, run_entries
 from unseen.store.store import Store
 from unseen.studies.grid import Grid, Level
 from unseen.studies.trial import Entry, Trial
 from unseen.tasks import task as make_task
 from unseen.tracking import check_track
-from unseen.training.recipe import Evaluation, Recipe, published
+from unseen.training.recipe import Evaluation, Recipe, published_recipe
 from unseen.tuning.search_space import (
     ROUND,
     Configuration,
+    Range,
     ScoredConfigurations,
     Space,
     check_space,
     count_configurations,
+    import_optuna,
     propose_configurations,
     standard_space,
     tuned_recipe,
@@ -115,7 +120,7 @@ def contenders(
     """
     axes: dict[str, dict[Level, dict[str, Any]]] = {"model": {}}
     for model in models:
-        recipe_name = recipe or getattr(published(task, model), "name", "quick")
+        recipe_name = recipe or getattr(published_recipe(task, model), "name", "quick")
         axes["model"][model] = {"model": {"name": model}, "recipe": {"name": recipe_name}}
     for path, values in (vary or {}).items():
         component, _, option = path.partition(".")
@@ -165,12 +170,12 @@ def tune(
     names = [canonical(dict(entry.levels)) for entry in entries]
     if len(set(names)) < len(names):
         raise UsageError("two contenders have the same levels; add an axis that tells them apart")
-    for axis in {axis for entry in entries for axis in entry.levels} & {*space, "task_seed"}:
+    for axis in set(chain.from_iterable(entry.levels for entry in entries)) & {*space, "task_seed"}:
         raise UsageError(f"axis '{axis}' can't tell contenders apart: tune chooses it")
     work = {
         "study": "tune@1",
         "contenders": {name: _contender_work(entry.trial) for name, entry in zip(names, entries, strict=True)},
-        "space": {k: list(v) if isinstance(v, Sequence) else [v.low, "…", v.high] for k, v in space.items()},
+        "space": {name: _space_work(values) for name, values in space.items()},
         "budget": count,
         "tasks": tasks,
     }
@@ -180,8 +185,12 @@ def tune(
     if settings.executor != "inline":
         for entry in entries:
             check_importable(entry.trial.model)
+    if available is None:
+        import_optuna()  # a missing extra is reported before anything is trained
+    check_memory((entry.trial for entry in entries), settings.device)
+    check_own_models(entry.trial for entry in entries)
     with Store.write(out) as store:
-        store.claim(work)
+        store.set_work(work)
         return _Tuning(entries, space, count, tasks, store, settings).run(seeds)
 
 
@@ -204,7 +213,10 @@ class _Tuning:
         trials: list[TuningTrial] = []
         for rung, share in RUNGS.items():
             if rung != "rung 1":
-                scored = self._score(rung, [[configuration for configuration, _ in best] for best in scored])
+                remaining = []
+                for best in scored:
+                    remaining.append([configuration for configuration, _ in best])
+                scored = self._score(rung, remaining)
             survivors = []
             for contender, configurations in enumerate(scored):
                 best = _select_best(configurations, 1 if share == 1 else math.ceil(len(configurations) / REDUCTION))
@@ -263,6 +275,7 @@ class _Tuning:
         """Train every contender's configurations for their share of the steps; each with its mean score over tasks."""
         share = RUNGS[scale.partition(".")[0]]
         runs_of: list[list[tuple[Configuration, list[Entry]]]] = []
+        all_runs: list[Entry] = []
         for entry, proposed in zip(self._contenders, configurations, strict=True):
             base = entry.trial.recipe
             # Tuning trials are scored by their validations, so little is evaluated at their end.
@@ -272,7 +285,8 @@ class _Tuning:
                 recipe = tuned_recipe(base, configuration, max(1, base.steps // share), base.steps)
                 runs = [_make_run(entry, configuration, recipe, evaluation, seed) for seed in self._seeds]
                 runs_of[-1].append((configuration, runs))
-        self._train(scale, [run for contender in runs_of for _, runs in contender for run in runs])
+                all_runs += runs
+        self._train(scale, all_runs)
         scored: list[list[tuple[Configuration, float]]] = []
         for contender in runs_of:
             scored.append([])
@@ -317,7 +331,12 @@ def _make_run(entry: Entry, configuration: Configuration, recipe: Recipe, evalua
     return Entry({**entry.levels, **configuration, **task_seed}, trial)
 
 
+def _space_work(values: Sequence[Level] | Range) -> list[Level]:
+    """The values of an option that is tuned, or the bounds of its range, as a store keeps them."""
+    return [values.low, "…", values.high] if isinstance(values, Range) else list(values)
+
+
 def _contender_work(trial: Trial) -> dict[str, Any]:
-    """What identifies a contender: neither its seeds nor the task's instance."""
+    """The identity of a contender, which includes neither its seeds nor the task's instance."""
     task = {key: value for key, value in trial.work["task"].items() if key != "task_seed"}
     return {**trial.work, "task": task}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from support.backbone_cases import CASES, RECURRENT, TRANSFORMERS, Case, double, named
+from support.backbone_cases import CASES, LINEAR, RECURRENT, STEPWISE, TRANSFORMERS, Case, double, named
 from support.specimens import SPECS, random_inputs
 from unseen.errors import UsageError
 from unseen.models import options
@@ -87,7 +87,7 @@ def test_padding_is_as_if_it_were_not_there(case: Case, form: str, seed: int) ->
 
 @pytest.mark.parametrize("form", HOLES)
 @pytest.mark.parametrize(
-    "case", [c for c in CASES if c[0] in ("lstm", "gru", "rnn", "ndr") or c[1].get("positions") == "none"], ids=named
+    "case", [c for c in CASES if c[0] in (*STEPWISE, "ndr") or c[1].get("positions") == "none"], ids=named
 )
 @given(seed=st.integers(0, 1000))
 @seeds
@@ -113,7 +113,7 @@ SET = Spec(
     ),
     Target("real", 2, "tokens"),
 )
-ANY_ORDER = [c for c in CASES if c[0] not in ("lstm", "gru", "rnn", "ndr") and not c[1].get("causal")]
+ANY_ORDER = [c for c in CASES if c[0] not in (*STEPWISE, "ndr") and not c[1].get("causal")]
 
 
 @pytest.mark.parametrize("case", ANY_ORDER, ids=named)
@@ -144,7 +144,7 @@ def test_a_sequence_has_one(case: Case) -> None:
     assert (module(other) - module(inputs)).abs().min() > 1e-6
 
 
-CAUSAL = RECURRENT + [c for c in TRANSFORMERS if c[1].get("causal")]
+CAUSAL = RECURRENT + LINEAR + [c for c in TRANSFORMERS if c[1].get("causal")]
 
 
 @pytest.mark.parametrize("case", CAUSAL, ids=named)
@@ -200,13 +200,15 @@ def test_traces_have_the_usual_names(case: Case) -> None:
         width = case[1]["width"]
         assert ctx.captured["readout.state"].shape == ((3, width) if rows == 1 else (3, rows, width))
         torch.testing.assert_close(module.read_out.project(ctx.captured["readout.state"]), prediction)
-        recurrent = case[0] in ("lstm", "gru", "rnn")
+        recurrent = case[0] in STEPWISE
         length = sum(s.length for s in spec.streams) + (rows == 1)
         assert ctx.captured["encoder.state"].shape == (3, length if recurrent else rows, width)
-        if case[0] not in ("lstm", "gru", "rnn", "perceiver"):
+        if case[0] not in (*STEPWISE, "perceiver"):
             attention = ctx.captured["encoder.attention"]
             assert attention.shape == (3, case[1]["heads"], rows, length)
-        assert ("gating.weights" in ctx.captured) == (case[0] == "modular" and case[1].get("gating", "joint") != "none")
+        assert ("gating.weights" in ctx.captured) == (
+            case[0] == "moe-transformer" or (case[0] == "modular" and case[1].get("gating", "joint") != "none")
+        )
         if "gating.weights" in ctx.captured:
             assert ctx.captured["gating.weights"].shape[:2] == (3, spec.streams[0].length)
             torch.testing.assert_close(ctx.captured["gating.weights"].sum(-1), torch.ones(3, spec.streams[0].length))
@@ -214,15 +216,15 @@ def test_traces_have_the_usual_names(case: Case) -> None:
 
 def test_learned_places_are_as_many_as_asked_for() -> None:
     spec = SPECS["rules/rnn"]
-    for name in ("transformer", "universal-transformer", "perceiver", "modular"):
+    for name in ("transformer", "universal-transformer", "perceiver", "modular", "moe-transformer"):
         given_places = {"width": 16, "heads": 2, "positions": "learned"}
         longer = random_inputs(spec, 2, lengths={"tokens": 13})
         with pytest.raises(UsageError, match=r"know 10 places of stream 'tokens', 13 arrived.*more places"):
             build(options(name, **given_places), spec)(longer)
         assert build(options(name, **given_places, places=13), spec)(longer).shape == (2, 13, 32)
-        with pytest.raises(UsageError, match=r"for 9 places: stream 'tokens' has 10; choose more"):
+        with pytest.raises(UsageError, match=r"places = 9: expected at least the 10 positions of stream 'tokens'"):
             build(options(name, **given_places, places=9), spec)
-        with pytest.raises(UsageError, match=r"'none' have no table of places"):
+        with pytest.raises(UsageError, match=r"'none' have no position table"):
             options(name, width=16, positions="none", places=13)
     grid = build(options("transformer", width=8, positions="learned", places=7), SPECS["gcog integer"])
     assert [len(p) for p in grid.embed.positions["stimulus"].tables] == [10, 10]
@@ -239,6 +241,10 @@ def test_learned_places_are_as_many_as_asked_for() -> None:
         ("perceiver", {"width": 10}, "does not split into 4 heads"),
         ("ndr", {"width": 10}, "does not split into 4 heads"),
         ("modular", {"width": 4, "modules": 17}, "16 hidden units can't be divided among 17 modules"),
+        ("moe-transformer", {"width": 10}, "does not split into 4 heads"),
+        ("moe-transformer", {"experts": 2, "top_k": 3}, "top_k = 3 is more than the 2 experts"),
+        ("gla", {"width": 10}, "does not split into 4 heads"),
+        ("deltanet", {"width": 10}, "does not split into 4 heads"),
     ],
 )
 def test_sizes_that_can_not_be_are_refused(name: str, given_options: dict[str, Any], said: str) -> None:

@@ -68,7 +68,7 @@ def test_the_universal_transformer_is_the_layer_of_ctl() -> None:
     ours(inputs, ctx)
     # The places of a stream count from 0, and the read-out token stands at −1.
     places = (*range(CTL.streams[0].length), -1)
-    expected = theirs.encoder(x, with_read_out(inputs["mask"]), places=places)
+    expected = theirs.encoder(x, with_read_out(inputs["mask"]), token_positions=places)
     same([ctx.captured["encoder.state"]], [expected[:, -1:]])
 
 

@@ -78,6 +78,9 @@ SMALL = {
     **{name: {"width": 4, "heads": 2, "layers": 2} for name in ("transformer", "universal-transformer", "ndr")},
     "perceiver": {"width": 4, "heads": 2, "latents": 3, "layers": 1},
     "modular": {"width": 4, "heads": 2, "modules": 3},
+    "moe-transformer": {"width": 4, "heads": 2, "experts": 3},
+    **{name: {"width": 4, "layers": 1} for name in ("s4d", "mamba")},
+    **{name: {"width": 4, "heads": 2, "layers": 1} for name in ("gla", "deltanet")},
 }
 
 

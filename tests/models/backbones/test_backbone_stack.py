@@ -35,6 +35,13 @@ def test_one_example_and_one_number(case: Case) -> None:
         assert_same_bits(Members(options(case[0], **case[1]), spec, batch, count=5), [[4], [3, 0]])
 
 
+def test_a_convolution_of_several_blocks() -> None:
+    """s4d with words that are longer than a block of its convolution."""
+    long = Spec((Stream("tokens", 300),), (Field("token", "category", 4, "tokens"),), Target("category", 4, "tokens"))
+    members = Members(options("s4d", width=5, layers=1), long, 3, count=5)
+    assert_same_bits(members, [[4], [3, 0]])
+
+
 LEARNING: list[Case] = [
     ("gru", {"width": 33, "layers": 2}),
     ("rnn", {"width": 33}),
@@ -42,6 +49,11 @@ LEARNING: list[Case] = [
     ("ndr", {"width": 36}),
     ("perceiver", {"width": 36, "latents": 5}),
     ("modular", {"width": 36}),
+    ("moe-transformer", {"width": 36, "experts": 3}),
+    ("s4d", {"width": 33}),
+    ("mamba", {"width": 33}),
+    ("gla", {"width": 36}),
+    ("deltanet", {"width": 36, "negative_eigenvalues": True}),
 ]
 
 

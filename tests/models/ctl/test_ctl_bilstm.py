@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import unseen
 from support.ctl_cases import END, LONGEST, START, bits, inputs, model, within
 from unseen.models.build import parameter_count
 from unseen.models.context import Context, CountingContext
@@ -88,3 +89,13 @@ def test_nothing_but_a_start_marker() -> None:
     given: dict[str, Tensor] = {"token": torch.full((2, 1), START), "mask": torch.ones(2, 1, dtype=torch.bool)}
     ours = model("ctl-bilstm", **SMALL)
     assert torch.equal(ours(given), ours.answer.project.bias.expand(2, -1))
+
+
+def test_no_token_of_the_embedding_stays_zero() -> None:
+    """The router's code has an accidental padding index: there, the vector of token 1 is never trained."""
+    made = unseen.task("ctl/lengths", symbols=4, composed=5)
+    module = unseen.build(unseen.model("ctl-bilstm", embedding=8, width=8), made.spec)
+    tables = [value for value in module.state_dict().values() if value.ndim == 2 and value.shape[1] == 8]
+    assert any(len(table) > 1 for table in tables)
+    for table in tables:
+        assert (table.abs().sum(1) > 0).all()

@@ -188,3 +188,11 @@ def test_equal_latents_are_one() -> None:
         assert weights.shape[2] == 10 and torch.allclose(weights, weights[:, :, :1].expand_as(weights))
     ours.latents = nn.Parameter(ours.latents.data[:1])
     torch.testing.assert_close(ours(inputs(of)), prediction)
+
+
+def test_vectors_of_the_coding_embedding_are_standard_normal() -> None:
+    from unseen.models.layers.embedding import TokenEmbedding
+
+    torch.manual_seed(0)
+    weight = TokenEmbedding(500, 64).weight.detach()
+    assert abs(float(weight.mean())) < 0.02 and abs(float(weight.std()) - 1) < 0.02

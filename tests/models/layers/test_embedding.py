@@ -18,7 +18,7 @@ def test_layout_and_shapes(name: str) -> None:
     tokens = Embed(spec, WIDTH, "sinusoidal")(inputs)
     length = sum(s.length for s in spec.streams) + bool(spec.along(None)) + (spec.target.along is None)
     assert tokens.states.shape == (3, length, WIDTH)
-    assert len(tokens.places) == length
+    assert len(tokens.token_positions) == length
     assert (tokens.mask is None) == all(f.kind != "mask" for f in spec.inputs)
     prediction = ReadOut(spec, WIDTH)(tokens.states[:, tokens.read])
     assert prediction.shape == prediction_shape(spec, 3)
@@ -34,7 +34,7 @@ def test_streams_then_what_is_given_once_then_the_read_out() -> None:
     torch.testing.assert_close(tokens.states[:, :5], sequence)
     torch.testing.assert_close(tokens.states[:, 5], query)
     torch.testing.assert_close(tokens.states[:, 6], embed.read.expand(2, -1))
-    assert tokens.read == slice(6, 7) and tokens.places == (0, 1, 2, 3, 4, -1, -1)
+    assert tokens.read == slice(6, 7) and tokens.token_positions == (0, 1, 2, 3, 4, -1, -1)
 
 
 def test_fields_of_a_stream_are_added_up() -> None:
@@ -55,7 +55,7 @@ def test_a_target_along_a_stream_is_read_there_and_comes_after_what_is_given_onc
     inputs = random_inputs(spec, 2)
     tokens = embed(inputs)
     assert embed.read is None and tokens.read == slice(5, 8)
-    assert tokens.places == (-1, 0, 1, 2, 3, 0, 0, 0)
+    assert tokens.token_positions == (-1, 0, 1, 2, 3, 0, 0, 0)
     torch.testing.assert_close(tokens.states[:, 0], embed.fields["q"].weight[inputs["q"]] + embed.vectors[0])
     assert ReadOut(spec, WIDTH)(tokens.states[:, tokens.read]).shape == (2, 3, 6)
 

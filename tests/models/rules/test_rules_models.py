@@ -5,18 +5,21 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from support.rules_cases import ALL, GATINGS, named, spec
 from support.specimens import random_inputs
+from unseen.analysis import collapse_avg, collapse_worst, ideal_partition
 from unseen.errors import UsageError
 from unseen.models import options
 from unseen.models.build import build
 from unseen.models.context import Context
 from unseen.models.rules.attention import attend_to_others
 from unseen.models.rules.sizes import RNNSizes
+from unseen.tasks import task as make_task
 
 MODELS = ("rules-mlp", "rules-mha", "rules-rnn")
 
@@ -286,3 +289,22 @@ def test_a_whole_state_is_as_wide_as_without_gating() -> None:
     assert widths == {"matched": [91, 15], "whole": [128, 128]}
     with pytest.raises(UsageError, match="leave out match, or state"):
         options("rules-rnn", state="whole", match="exact")
+
+
+@pytest.mark.parametrize("name", ["mlp", "mha", "rnn"])
+def test_with_fewer_modules_than_uneven_rules_the_truth_balances_their_load(name: str) -> None:
+    """Spec 6.9: the demand partition. Rule modulo modules would load zipf(1), R = 4, M = 2 with .64 and .36."""
+    narrow = {"gating": "truth", "modules": 2, "width": 8}
+    task = make_task(f"rules/{name}", rules=4, prior="zipf(1)")
+    gate = build(options(f"rules-{name}", **narrow), task.spec).gate
+    assert gate.partition == (0, 1, 1, 1) == tuple(ideal_partition(task.pi, 2))
+    activation = np.eye(2)[list(gate.partition)]
+    assert collapse_avg(activation, task.pi) == collapse_worst(activation, task.pi) == 0
+    alternating = np.eye(2)[[0, 1, 0, 1]]
+    assert round(collapse_avg(alternating, task.pi), 2) == 0.25
+    # Nothing changes where rules are equally probable, or every rule has a module.
+    even = make_task(f"rules/{name}", rules=4)
+    assert build(options(f"rules-{name}", **narrow), even.spec).gate.partition == (0, 1, 0, 1)
+    assert build(options(f"rules-{name}", gating="truth", width=8), task.spec).gate.partition == (0, 1, 2, 3)
+    chosen = options(f"rules-{name}", **narrow, partition=(1, 0, 1, 0))
+    assert build(chosen, task.spec).gate.partition == (1, 0, 1, 0)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -194,9 +197,18 @@ def test_figures_of_stores_that_keep_weights(rules: unseen.Runs, retrieval: unse
     assert figure("activation").draw(Source.read(retrieval.path)) is None
 
 
-def test_damaged_weights_are_left_out(rules: unseen.Runs, tmp_path: Path) -> None:
-    import shutil
+def test_weights_are_found_by_the_store_whatever_their_files_are_called(rules: unseen.Runs, tmp_path: Path) -> None:
+    """In a store that was migrated they are called after the ids of the older release."""
+    copy = Path(shutil.copytree(rules.path, tmp_path / "copy"))
+    with closing(sqlite3.connect(copy / "store.sqlite")) as database, database:
+        for (name,) in database.execute("SELECT file FROM weights").fetchall():
+            other = f"weights/{name.removeprefix('weights/')[::-1].replace('.', '-')}.safetensors"
+            (copy / name).rename(copy / other)
+            database.execute("UPDATE weights SET file = ? WHERE file = ?", (other, name))
+    assert figure("activation").draw(Source.read(copy)) is not None
 
+
+def test_damaged_weights_are_left_out(rules: unseen.Runs, tmp_path: Path) -> None:
     copy = shutil.copytree(rules.path, tmp_path / "copy")
     for file in (copy / "weights").iterdir():
         file.write_bytes(b"nothing")

@@ -14,13 +14,16 @@ from support import figure_sources as made
 from support.store_builder import build
 from unseen.models import options
 from unseen.models.build import build as build_model
+from unseen.report.baselines import describe_unseen
 from unseen.report.data import Source
 from unseen.report.figure import Drawing
 from unseen.report.figures.ctl import FIGURES
-from unseen.stats import bootstrap
+from unseen.stats import mean_interval
 from unseen.studies.trial import Trial
 from unseen.tasks import task as make_task
+from unseen.tasks.verify.equivalence import find_familiar
 from unseen.training.checkpoint import pack_weights
+from unseen.training.evaluate import draw_examples
 
 BY_NAME = {one.name: one for one in FIGURES}
 MATRICES = ("ctl/figure3", "ctl/figure9", "ctl/figure10", "ctl/figure11")
@@ -97,6 +100,17 @@ def test_table1_has_every_seed_its_mean_and_the_printed_value() -> None:
     assert "Here a world has 8 functions; the paper's has 32." in found.notes
     assert any(note.startswith("ood/transition: unseen: transition") for note in found.notes)
     assert "unseen transitions" in made.rendered(found)
+
+
+def test_a_figure_says_how_much_of_what_is_unseen_training_has_in_another_form() -> None:
+    chosen = make_task("ctl/A", symbols=4, functions=8, max_length=5, train_size=1_000, iid_size=100, ood_size=200)
+    familiar = find_familiar(chosen, draw_examples(chosen, "ood/transition", 1_000, "test"))
+    assert familiar is not None and familiar.equivalent > 0.5
+    iid, note = describe_unseen(chosen, ["iid", "ood/transition"])
+    assert f"; {familiar.equivalent:.1%} [" in note and "in another form" in note and "another form" not in iid
+    # A question of retrieval has one form: nothing is said.
+    (note,) = describe_unseen(make_task("retrieval/T6", length=5), ["ood/single"])
+    assert "another form" not in note
 
 
 def test_the_papers_world_needs_no_warning() -> None:
@@ -292,12 +306,10 @@ def test_without_weights_or_with_damaged_ones_there_are_no_matrices(tmp_path: Pa
         assert BY_NAME["ctl/table1"].draw(of) is not None
 
 
-def test_intervals_are_the_plain_bootstraps() -> None:
-    from unseen.randomness import stream
-
+def test_intervals_are_student_s() -> None:
     of = made.ctl_source()
     values = last(of, "ood/transition", task="ctl/R", model="ctl-ndr")["value"].to_numpy()
-    plain = bootstrap(values, generator=stream("interval", "figure").block(), covers="runs", resamples=2_000)
+    plain = mean_interval(values)
     data = drawn("ctl/table1", of).data
     own = data[
         (data["what"] == "mean")
@@ -305,4 +317,4 @@ def test_intervals_are_the_plain_bootstraps() -> None:
         & (data["model"] == "ctl-ndr")
         & (data["split"] == "ood/transition")
     ].iloc[0]
-    assert (own["low"], own["high"]) == pytest.approx((plain.low, plain.high))
+    assert (own["low"], own["high"]) == pytest.approx((max(plain.low, 0), min(plain.high, 1)))

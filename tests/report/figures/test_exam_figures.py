@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from collections.abc import Mapping
 from pathlib import Path
@@ -84,7 +85,7 @@ def test_specialization_is_what_alignment_misses(source: Source) -> None:
     assert set(gated["model"]) == {"modular"} and gated["value"].tolist() == [0.75] * 3
     assert exam_scores.read_exam(source).untraced == {("lstm", "specialization"): "gating.weights"}
     assert (
-        "specialization needs the activations `gating.weights`, which lstm does not report."
+        "specialization needs the activations gating.weights, which lstm does not report."
         in exam_scores.read_exam(source).notes
     )
 
@@ -110,14 +111,21 @@ def test_a_shortcut_is_no_learning(tmp_path: Path) -> None:
     assert found.scores.groupby("test")["learned"].max().to_dict() == {"order": 0, "presence": 1}
 
 
-def test_place_among_references(source: Source) -> None:
+def test_a_model_stands_above_level_with_or_below_the_references(source: Source) -> None:
     found = exam_scores.read_exam(source, reference_like(source))
     assert not [note for note in found.notes if "reference" in note]
     rows = exam_scores.exam_table(found)
-    assert set(rows["place"][(rows["model"] == "lstm") & (rows["ability"] != "specialization")]) == {"1 of 2"}
-    lower = exam_scores.read_exam(source, reference_like(source).assign(value=0.99))
-    rows = exam_scores.exam_table(lower)
-    assert set(rows["place"][rows["model"] == "lstm"]) == {"2 of 2"}
+    lstm = rows[rows["model"] == "lstm"].set_index(["ability", "test"])
+    # Inside, no two seeds differ; outside, seeds differ by as much as the models do.
+    assert lstm.loc[("in-distribution", "tables"), ["standing", "above", "references"]].tolist() == ["above 1", 1, 1]
+    assert lstm.loc[("systematicity", "tables"), ["standing", "level", "references"]].tolist() == ["level with 1", 1, 1]
+    # Two runs that have learned are too few for a comparison.
+    assert lstm.loc[("length", "states"), ["standing", "references"]].tolist() == ["", 0]
+    # Three seeds show 3.07 standard deviations, here of 0.1.
+    assert lstm.loc[("systematicity", "tables"), "smallest_difference"] == pytest.approx(0.307, abs=0.001)
+    higher = exam_scores.read_exam(source, reference_like(source).assign(value=0.99))
+    lstm = exam_scores.exam_table(higher).query("model == 'lstm'").set_index(["ability", "test"])
+    assert lstm.loc[("systematicity", "tables"), ["standing", "below"]].tolist() == ["below 1", 1]
 
 
 def test_a_wrong_digest_is_refused(source: Source) -> None:
@@ -127,7 +135,7 @@ def test_a_wrong_digest_is_refused(source: Source) -> None:
     assert set(found.reference["test"]) == set(BATTERY) - {"states"}
     assert "Not compared with the reference: states there is of another version." in found.notes
     rows = exam_scores.exam_table(found)
-    assert set(rows["place"][rows["test"] == "states"]) == {""}
+    assert set(rows["standing"][rows["test"] == "states"]) == {""}
 
 
 def test_abilities_figure(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +156,7 @@ def test_matrix_figure(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     reference = reference_like(source)
     monkeypatch.setattr(exam_reference, "read", lambda: reference)
     drawing = figure("exam/matrix").draw(source)
-    drawing.chart.to_dict()
+    assert '"orient": "bottom"' in json.dumps(drawing.chart.to_dict()), "beside the matrix its title is cut off"
     at = drawing.data.set_index(["model", "ability"])
     assert list(drawing.data["ability"].unique()) == list(ABILITIES)
     # Chance of `tables` is 1/4; of two learned seeds and one unlearned one, `length` has the first two.
@@ -197,5 +205,10 @@ def test_the_tool_writes_a_reference_that_can_be_compared_with(source: Source, t
     written = exam_reference.read(tmp_path / "reference.csv")
     assert len(written) == len(exam_scores.read_exam(zoo).scores)
     assert set(exam_scores.read_exam(source, written).reference["model"]) == {"gru", "modular"}
+    later = made(tmp_path / "later", ("deltanet", "gru"), "exam-zoo@1")
+    tool["main"](str(later.directory), tmp_path / "reference.csv")  # other backbones stay
+    lines = exam_reference.read(tmp_path / "reference.csv")
+    assert set(lines["backbone"]) == {"modular", "deltanet", "gru"}
+    assert not lines.duplicated(["backbone", "ability", "test", "seed"]).any()
     with pytest.raises(SystemExit, match="is made from exam-zoo"):
         tool["main"](str(source.directory), tmp_path / "reference.csv")

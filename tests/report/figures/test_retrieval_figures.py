@@ -126,7 +126,7 @@ def test_each_study_has_its_figures(study: str, scale: str, names: set[str], sho
             assert name not in shown or rendered(found)
 
 
-@pytest.mark.parametrize("study", ["retrieval-table2", "retrieval-lengths", "retrieval-noise", "gcog-rsa"])
+@pytest.mark.parametrize("study", ["retrieval-table2", "retrieval-lengths", "retrieval-noise", "gcog-distractors"])
 def test_nothing_is_drawn_of_nothing(study: str) -> None:
     empty = made(study, "smoke", numbers, status=lambda entry: "pending", seeds=range(1))
     assert all(figure.draw(empty) is None for figure in FIGURES)

@@ -12,11 +12,17 @@ from unseen.claims import CLAIMS
 from unseen.claims.claim import Claim, JudgedClaim
 from unseen.claims.criterion import Finding, Obstacle, Verdict, Waiting
 from unseen.claims.judge import load_claims
-from unseen.report.sections.summary import RunCounts, Standing, answer
+from unseen.report.sections.scores import ScoreTable, Standing
+from unseen.report.sections.summary import RunCounts, answer
 
 DONE = RunCounts("mini", runs=80, ended=80, composition="4 variants, 4 tasks, 5 seeds")
-GOOD = Standing("one", "ood/x", "accuracy", 0.9, 0.85, 0.95, 5)
-POOR = Standing("other", "ood/x", "accuracy", 0.5, 0.45, 0.55, 5)
+CHANCE_AND_SHORTCUT = {"chance": 0.5, "one feature": 0.8, "oracle": 1.0}
+GOOD = Standing({"variant": "one"}, "ood/x", "accuracy", 0.9, 0.85, 0.95, 5, CHANCE_AND_SHORTCUT)
+POOR = Standing({"variant": "other"}, "ood/x", "accuracy", 0.5, 0.45, 0.55, 5, CHANCE_AND_SHORTCUT)
+
+
+def table(*rows: Standing) -> ScoreTable:
+    return ScoreTable(("variant",), rows, "ood/x", subject="one")
 
 
 STEPS = Waiting("steps", Obstacle.TOO_FEW)
@@ -63,20 +69,23 @@ def test_three_sentences_name_what_is_supported_contradicted_and_open() -> None:
 def test_no_claim_is_called_what_it_is_not() -> None:
     """Of every word alone: the others are said to be none."""
     for word in get_args(Verdict):
-        _, said, rest = answer([verdict(1, word, NOT_RUN if word == "not run" else None)], DONE, [GOOD, POOR])
+        judged = [verdict(1, word, NOT_RUN if word == "not run" else None)]
+        _, scores, *decided, rest = answer(judged, DONE, table(GOOD, POOR))
+        assert scores.startswith("The mean accuracy"), "the scores speak first, whatever is decided"
+        said = " ".join(decided)
         assert (" one is supported" in said) == (word == "supported")
         assert (" one is contradicted" in said) == (word == "contradicted")
         assert ("One claim is undecided" in rest) == (word == "undecided")
-        assert ("None of 1 claims" in rest) == (word == "not run")
+        assert ("None of the study's 1 claims" in rest) == (word == "not run")
 
 
 def test_where_no_claim_is_decided_the_means_speak_too() -> None:
     found = answer(
         [verdict(5, "undecided", STEPS), verdict(4, "not run")],
         DONE,
-        [GOOD, POOR],
+        table(GOOD, POOR),
     )
-    assert found[1].startswith("one has the highest mean accuracy")
+    assert found[1].startswith("The mean accuracy on ood/x is 0.900")
     assert found[2] == "One claim is undecided: C5 waits for more steps; 1 more was not run."
 
 
@@ -121,14 +130,8 @@ def test_many_claims_are_counted_not_listed() -> None:
         ({"ended": 1}, "1 of 80 runs at scale mini has ended: 4 variants, 4 tasks, 5 seeds; 79 are pending."),
         ({"not_converged": 12}, "… 5 seeds; 12 had not converged."),
         (
-            {"unknown": 32},
-            "… 5 seeds. For 32 runs there are too few validations to tell whether they had converged.",
-        ),
-        ({"unknown": 1}, "… 5 seeds. For 1 run there are too few validations to tell whether it had converged."),
-        (
             {"ended": 60, "failed": 2, "diverged": 1, "not_converged": 12, "unknown": 3},
-            "… 5 seeds; 18 are pending, 2 failed, 1 diverged and 12 had not converged. "
-            "For 3 runs there are too few validations to tell whether they had converged.",
+            "… 5 seeds; 18 are pending, 2 failed, 1 diverged and 12 had not converged.",
         ),
     ],
 )
@@ -137,23 +140,36 @@ def test_the_first_sentence_counts_states(states: dict[str, int], expected: str)
     assert sentence == expected or (expected.startswith("…") and sentence.endswith(expected.removeprefix("…")))
 
 
-def test_without_claims_the_means_speak() -> None:
-    _, said, rest = answer([], DONE, [GOOD, POOR])
-    assert said == (
-        "one has the highest mean accuracy on ood/x, 0.900 [0.850, 0.950], over 5 runs, and other the "
-        "lowest, 0.500 [0.450, 0.550]."
+def test_convergence_that_cant_be_told_is_said_last() -> None:
+    """It is a caveat: it used to be in the first sentence of every short run's report."""
+    supported = [verdict(1, "supported")]
+    for unknown, expected in {80: "the runs", 32: "32 runs", 1: "1 run"}.items():
+        paragraphs = answer(supported, replace(DONE, unknown=unknown))
+        assert paragraphs[-1] == f"Too few validations were made to tell whether {expected} had converged."
+        assert not any("validations" in text for text in paragraphs[:-1])
+    assert not any("validations" in text for text in answer(supported, DONE))
+
+
+def test_without_claims_the_scores_speak_beside_what_needs_no_learning() -> None:
+    _, scores, rest = answer([], DONE, table(POOR, GOOD))
+    assert scores == (
+        "The mean accuracy on ood/x is 0.900 [0.850, 0.950] for one and 0.500 [0.450, 0.550] for other. "
+        "Chance is 0.500, the best shortcut (one feature) 0.800, the oracle 1.000. Entirely above chance and every "
+        "known shortcut: one."
     )
-    assert rest == "No claim of a paper is about these runs."
-    assert "(their intervals overlap)" in answer([], DONE, [GOOD, replace(POOR, high=0.86)])[1]
+    assert rest == "No claim of a paper could be judged from these runs."
     few = replace(GOOD, low=math.nan, high=math.nan, runs=2)
-    assert "0.900, too few for an interval" in answer([], DONE, [few, POOR])[1]
-    assert "overlap" not in answer([], DONE, [few, POOR])[1]
-    assert (
-        answer([], DONE, [replace(few, runs=1)])[1]
-        == "one has a mean accuracy on ood/x of 0.900 in a single run, over 1 run."
-    )
-    loss = [replace(POOR, metric="relative_loss"), replace(GOOD, metric="relative_loss")]
-    assert "other has the lowest mean relative loss" in answer([], DONE, loss)[1]
+    assert "0.900 (2 runs, too few for an interval)" in answer([], DONE, table(few, POOR))[1]
+    both = answer([], DONE, table(few, replace(few, levels=POOR.levels)))[1]
+    assert "0.900 for one and 0.900 for other (2 runs each, too few for intervals)" in both
+    single = answer([], DONE, table(replace(few, runs=1)))[1]
+    assert single.startswith("one has a mean accuracy on ood/x of 0.900 (a single run).")
+    assert "interval" not in single.partition("run).")[2]
+    losses = {"always 0": 1.0, "oracle": 0.0}
+    loss = [replace(row, metric="relative_loss", baselines=losses) for row in (GOOD, POOR)]
+    told = answer([], DONE, table(*loss))[1]
+    assert told.startswith("The mean relative loss on ood/x is 0.500 [0.450, 0.550] for other and 0.900")
+    assert told.endswith("Always predicting 0 gives 1, the oracle has 0.000.")
     assert answer([], DONE)[1] == "No score was measured that could be compared."
 
 
@@ -164,7 +180,7 @@ def test_nothing_run_claims_nothing() -> None:
         RunCounts("mini", 80, 0, failed=3),
         RunCounts("", 2, 0, failed=2),
     ):
-        found = answer([verdict(1, "not run", NOT_RUN)], counts, [GOOD])
+        found = answer([verdict(1, "not run", NOT_RUN)], counts, table(GOOD))
         assert len(found) == 3 and found[0].startswith(("No run has ended", "This directory holds no runs"))
         assert "0.900" not in " ".join(found)
     assert "the only run is pending." in answer([], RunCounts("", 1, 0))[0]

@@ -10,7 +10,9 @@ import pytest
 
 from support.ctl_worlds import SMALL, STAGED, make
 from unseen.errors import UsageError
+from unseen.tasks import task
 from unseen.tasks.ctl.splits import unseen_factors
+from unseen.tasks.verify import verify
 
 OPTIONS = {**SMALL, "functions": 6, "train_size": 60, "iid_size": 10, "ood_size": 20}
 
@@ -96,7 +98,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a function elsewhere": (
         {**graph(RING), "edges": [{"from": "a", "to": "b", "in": "both", "symbols": {"a": [0]}}]},
         {},
-        "restricts 'a', which is no function of b",
+        "restricts 'a', which is not a function of b",
     ),
 }
 
@@ -251,3 +253,43 @@ def test_numbers_of_functions_that_cannot_be_met_are_refused() -> None:
 def test_every_group_needs_a_function() -> None:
     with pytest.raises(UsageError, match="functions = 3: each of 4 groups needs one"):
         make("ctl/A", functions=3, groups=4)
+
+
+COVERED = {"symbols": 4, "functions": 16, "max_length": 4, "train_size": 2000, "iid_size": 50, "ood_size": 200}
+
+
+def steps_of(examples: Any) -> list[set[tuple[int, int]]]:
+    """The steps of every chain: the group before, and the function that follows it."""
+    steps = []
+    for functions, groups in zip(
+        examples.factors["functions"].tolist(), examples.factors["groups"].tolist(), strict=True
+    ):
+        steps.append(
+            {(group, function) for group, function in zip(groups, functions[1:], strict=False) if function >= 0}
+        )
+    return steps
+
+
+@pytest.mark.parametrize(("name", "groups"), [("ctl/A", 2), ("ctl/R", 4)])
+def test_coverage_is_the_share_of_unseen_steps_that_training_has(name: str, groups: int) -> None:
+    trained: dict[float, set[tuple[int, int]]] = {}
+    for coverage in (0.0, 0.25, 0.5):
+        chosen = task(name, groups=groups, coverage=coverage, **COVERED)
+        trained[coverage] = set().union(*steps_of(chosen.sample("train", 2000)))
+        for steps in steps_of(chosen.sample("ood/transition", 200, data_seed="test")):
+            assert steps and not steps & trained[coverage]  # no step of a test chain is in training
+        rest = 16 * groups - len(trained[0.0])  # what training lacks without coverage
+        assert len(trained[coverage] - trained[0.0]) == coverage * rest
+        assert chosen.splits["ood/transition"].unseen == (("entry",) if coverage else ("transition",))
+        assert not {"ood/bridge", "ood/symbols"} & set(chosen.splits)  # A and R have no bridge
+    assert trained[0.0] < trained[0.25] < trained[0.5]
+    report = verify(chosen, n=200)
+    assert report.passed, [check for check in report if check.status == "FAIL"]
+
+
+def test_coverage_without_meaning_is_refused() -> None:
+    with pytest.raises(UsageError, match="none of the 2 functions of group a"):
+        task("ctl/A", **{**COVERED, "functions": 4, "coverage": 0.1}).sample("train", 1)
+    with pytest.raises(UsageError, match="use the preset clean or paper"):
+        task("ctl/A", preset="released", coverage=0.5)
+    assert task("ctl/A", coverage=0.0).identity() == task("ctl/A").identity()

@@ -108,3 +108,7 @@ def test_further_features_keep_the_old_codes() -> None:
 def test_what_makes_no_sense_is_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Schema(**change)
+
+
+def test_colours_are_those_of_the_release() -> None:
+    assert COLORS["lavender"] == (230, 190, 255) and COLORS["coral"] == (255, 215, 180)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from support.gcog_cases import PAPER, THREE_FEATURES
+from unseen.errors import UsageError
 from unseen.tasks import task
 from unseen.tasks.gcog.schema import STANDARD, Schema
 from unseen.tasks.gcog.variants import (
@@ -140,3 +141,29 @@ def test_test_sets_are_stratified_by_the_operator_reached() -> None:
         assert np.unique(operator, return_counts=True)[1].tolist() == [1250] * 8
     drawn = task("gcog/distractor").sample("train", 10_000).factors["operator"]
     assert np.unique(drawn, return_counts=True)[1].tolist() != [1250] * 8
+
+
+def test_coverage_moves_test_combinations_into_training() -> None:
+    before = task("gcog/systematic-operators")
+    sizes = []
+    for coverage in (0.25, 0.5, 0.99):
+        chosen = task("gcog/systematic-operators", coverage=coverage)
+        trained, tested = chosen.combinations("train"), chosen.combinations("test")
+        assert not trained & tested and tested < before.combinations("test")
+        assert trained | tested == before.combinations("train") | before.combinations("test")
+        schema = chosen.domain
+        assert not list_instructions(schema, trained) & list_instructions(schema, tested)  # of GetColor, whole shapes
+        assert {operator for operator, _ in tested} == set(STANDARD)
+        sizes.append(1 - len(tested) / len(before.combinations("test")))
+        examples = chosen.sample("ood/operators", 300, data_seed="test")
+        asked = zip(examples.factors["operator"].tolist(), map(tuple, examples.factors["object"].tolist()), strict=True)
+        seen = chosen.sample("train", 5000).factors
+        known = set(zip(seen["operator"].tolist(), map(tuple, seen["object"].tolist()), strict=True))
+        assert not known & set(asked)
+    assert sizes[:2] == pytest.approx([0.25, 0.5], abs=0.03) and 0.9 < sizes[2] < 1
+
+
+def test_coverage_is_for_the_clean_hold_out() -> None:
+    for options in ({"preset": "released"}, {"split": "released-minus-leak"}):
+        with pytest.raises(UsageError, match="use the hold-out clean"):
+            task("gcog/systematic-operators", coverage=0.5, **options)

@@ -50,7 +50,10 @@ def test_the_picture_is_self_contained_svg(kind: str, length: int) -> None:
         root = ElementTree.fromstring(made.picture(examples, i))
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         texts = [e.text or "" for e in root.iter("{http://www.w3.org/2000/svg}text")]
-        assert any(text.startswith("answer: ") for text in texts) and {"0", "35", "token", "query"} <= set(texts)
+        assert any(text.startswith("answer: ") for text in texts) and {"0", "35", "token", "query", "feature"} <= set(
+            texts
+        )
+        assert "have you seen feature " in texts[0], "a number alone could be a token"
         cells = sum(e.attrib["d"].count("M") for e in root.iter("{http://www.w3.org/2000/svg}path"))
         assert cells == 36 * (length + 1)
         attributes = [name for element in root.iter() for name in element.attrib]
@@ -64,3 +67,14 @@ def test_foreign_examples_can_be_described_and_drawn(tmp_path: Path) -> None:
     named = examples.factors["named"][0]
     assert f"have you seen {named[0]} and {named[1]}?" in made.describe(examples, 0)
     assert made.picture(examples, 0).startswith("<svg")
+
+
+def test_of_a_long_sequence_the_first_tokens_and_the_relevant_ones_are_listed() -> None:
+    made = make("T1", length=5_000)
+    examples = made.sample("train", 4)
+    for index in range(4):
+        text = made.describe(examples, index)
+        listed = [line for line in text.splitlines() if line.startswith("  token ")]
+        assert 50 <= len(listed) <= 100 and f"and {5_000 - len(listed):,} tokens that are not listed" in text
+        assert max(map(len, text.splitlines())) < 500
+        assert ("[" in text) == bool(examples.targets[index, 0]), "the token that decides is listed"

@@ -31,7 +31,7 @@ def test_spec_splits_and_sizes() -> None:
     )
     assert list(made.splits) == ["train", "iid", "ood/single"] and made.validation == "ood/single"
     assert not any(split.unseen for split in made.splits.values())
-    assert "unseen" in made.splits["ood/single"].summary
+    assert "only the number of occurrences shifts" in made.splits["ood/single"].summary
     assert [made.size(c) for c in made.splits] == [100_000, 10_000, 10_000]
     endless = task("retrieval/T4", train_size=None, evaluation_size=20)
     assert [endless.size(c) for c in endless.splits] == [None, 20, 20]
@@ -39,7 +39,39 @@ def test_spec_splits_and_sizes() -> None:
         endless.sample("iid", 21)
 
 
+def test_further_lengths_are_splits_and_change_no_other() -> None:
+    made, plain = task("retrieval/T6", test_lengths=(15, 30)), task("retrieval/T6")
+    assert list(made.splits) == ["train", "iid", "ood/single", "ood/length=15", "ood/length=30"]
+    assert made.splits["ood/length=30"].unseen == ("length",) and made.spec == plain.spec
+    for split in plain.splits:
+        ours, theirs = made.sample(split, 50), plain.sample(split, 50)
+        assert (ours.inputs["sequence"] == theirs.inputs["sequence"]).all() and (ours.targets == theirs.targets).all()
+    for length in (15, 30):
+        examples = made.sample(f"ood/length={length}", 500)
+        assert examples.inputs["sequence"].shape == (500, length, 36) and set(examples.factors["length"]) == {length}
+        assert set(examples.factors["regime"]) == {"single"}
+        assert (made.solve(examples) == examples.targets).all()
+        # The ceilings are those of the length that is tested.
+        alone = task("retrieval/T6", length=length)
+        names = [(shortcut.name, shortcut.ceiling) for shortcut in alone.shortcuts("ood/single")]
+        assert [(s.name, s.ceiling) for s in made.shortcuts(f"ood/length={length}")] == names
+    assert verify(task("retrieval/T1", length=5, test_lengths=(8,)), 1000).passed
+
+
+def test_occurrences_in_training_and_in_the_test_can_be_crossed() -> None:
+    once = task("retrieval/T1", occurrences="single", length=6)
+    assert list(once.splits) == ["train", "iid", "ood/free"] and once.validation == "iid"
+    for split in ("train", "iid"):
+        examples = once.sample(split, 500)
+        assert examples.factors["occurrences"].max() == 1 and set(examples.factors["regime"]) == {"single"}
+    assert once.sample("ood/free", 500).factors["occurrences"].max() > 1
+    assert verify(once, 1000).passed
+
+
 ERRORS = [
+    ("T1", {"test_lengths": (10,)}, "test_lengths = [10] must be different lengths other than length = 10"),
+    ("T1", {"test_lengths": (15, 15)}, "test_lengths = [15, 15] must be different"),
+    ("T1", {"occurrences": "twice"}, "occurrences = 'twice'"),
     ("T1", {"length": 1}, "length = 1: Input should be greater than or equal to 2"),
     ("T1", {"features": 6}, "features must be at least 7; got 6"),
     ("T2", {"features": 7}, "features must be at least 8; got 7"),

@@ -80,3 +80,19 @@ def test_pictures_say_what_they_show(name: str) -> None:
         title = picture.find("{http://www.w3.org/2000/svg}title")
         assert title is not None and title.text and title.text.startswith(name)
         assert "nan" not in ElementTree.tostring(picture, "unicode")
+
+
+@pytest.mark.parametrize("setting", ["classification", "regression"])
+@pytest.mark.parametrize("name", ["rules/mlp", "rules/rnn"])
+def test_pictures_have_axes_and_a_legend(name: str, setting: str) -> None:
+    made = task(name, setting=setting)
+    picture = ElementTree.fromstring(made.picture(made.sample("train", 1), 0))
+    texts = {element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")}
+    suffix = {"classification": (" (class 1)", " (class 0)"), "regression": ("", "")}[setting]
+    expected = {
+        "rules/mlp": {"x1", "x2", "0", "the example", "y = 0", "where y grows"},
+        "rules/rnn": {"token", "rule", "s · w", "number 32", f"s · w ≥ 0{suffix[0]}", f"s · w < 0{suffix[1]}"},
+    }
+    assert expected[name] <= texts
+    if name == "rules/mlp":
+        assert ("class 1 (y ≥ 0)" in texts) == (setting == "classification")

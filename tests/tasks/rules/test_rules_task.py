@@ -249,3 +249,26 @@ def test_other_recurrences_are_solved(options: dict[str, Any], exact: bool) -> N
     for split in ("train", "ood/length=20"):
         examples = made.sample(split, 20)
         np.testing.assert_allclose(made.solve(examples), examples.targets, rtol=1e-5, atol=1e-5 if exact else 1)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "mha", "rnn"])
+def test_a_finite_training_set_is_the_beginning_of_the_endless_one(kind: str) -> None:
+    """So a larger set contains the smaller one; tests are the same, and all else is endless."""
+    endless, finite = task(f"rules/{kind}", rules=2), task(f"rules/{kind}", rules=2, train_size=300)
+    assert [finite.size(split) for split in finite.splits] == [300] + [None] * (len(finite.splits) - 1)
+    assert fingerprint(finite.sample("train", 300)) == fingerprint(endless.sample("train", 300))
+    assert fingerprint(finite.sample("iid", 50)) == fingerprint(endless.sample("iid", 50))
+    assert endless.identity() == task(f"rules/{kind}", rules=2, train_size=None).identity()
+    with pytest.raises(UsageError, match="has 300 examples"):
+        finite.sample("train", 301)
+    with pytest.raises(UsageError, match="train_size = 0"):
+        task(f"rules/{kind}", train_size=0)
+
+
+def test_training_on_a_finite_set_sees_every_example_once_in_an_epoch() -> None:
+    from unseen.training.batches import TrainingData
+
+    data = TrainingData(task("rules/mlp", train_size=96), 0, 32, "shuffled")
+    epochs = [np.concatenate([data.batch(3 * epoch + k).inputs["x"] for k in range(3)]) for epoch in range(2)]
+    assert not np.array_equal(*epochs)
+    assert np.array_equal(*(np.sort(epoch, axis=0) for epoch in epochs))

@@ -16,10 +16,16 @@ from unseen.analysis.specialization_metrics import MATRIX_METRICS
 from unseen.analysis.votes import CONTESTS, EXPERIMENT, GATINGS, SPLITS
 from unseen.claims.claim import Tables
 from unseen.claims.evidence import exclusions
-from unseen.claims.papers import stack_metrics
+from unseen.claims.papers import option_column, stack_metrics
+from unseen.names import family_of, name_in_family
 from unseen.stats import FEWEST as FEWEST_SEEDS
 from unseen.stats import benjamini_hochberg
+from unseen.studies.catalog.rules import RULES, SEEDS, WIDTHS
+from unseen.studies.catalog.rules import SAMPLE as NARROW_SAMPLE
+from unseen.training.recipe import published_recipe
 
+SEARCHES = {1: "search 1", 2: "search 2"}
+"""The names of the versions of the search of rules/mha."""
 CONFIGURATION = ("architecture", "search", "setting", "gating", "rules", "width")
 CONFOUNDS = ("encoder", "gate_hidden", "shared_state")
 """The axes of `rules-confounds`: sizes as published, and freed."""
@@ -31,6 +37,18 @@ MOST, FEWEST = "most rules", "fewest rules"
 VOTE, DUEL = "share of votes", "share of duels"
 LONGER = "error with longer sequences"
 SOFT = "share of soft mixing"
+EXPERIMENTS = 1000
+"""The paper's experiments, each with a vote: every architecture, search, setting, number of rules, width and task."""
+TASK_SEEDS = tuple(SEEDS)
+"""With `RULES` and `WIDTHS` the levels of the paper's experiments."""
+SAMPLE = "sample"
+"""The axis whose level names, on every run of a study, the frame that its experiments were drawn from at random."""
+WHOLE_FRAME = "random sample of the paper's 1000 experiments"
+NARROW_FRAME = NARROW_SAMPLE
+FRAMES: Mapping[str, tuple[int, ...]] = {WHOLE_FRAME: WIDTHS, NARROW_FRAME: WIDTHS[:1]}
+"""The frames that a study may declare, with their widths."""
+SAME_AMOUNT = 0.01
+"""Numbers of training examples that differ by less are equal: how many fill the last batch depends on its size."""
 STATE = 32
 """The size of the true state of rules/rnn."""
 RELATIVE = ("alignment", "adaptation", "inverse_mutual_information")
@@ -43,16 +61,18 @@ def columns(runs: pd.DataFrame) -> pd.DataFrame:
     """Select the runs of the family and add what the claims name.
 
     `reach` says whether a run has the most or the fewest rules of its architecture (if that has one number only, of
-    all). `experiments` is the number of experiments in the table, each of which has a vote. The sizes that a study of
-    confounds varies are empty where they were not varied.
+    all). `experiments` is the number of experiments in the table, each of which has a vote, and `complete_or_sampled`
+    says whether these are all of the paper's or a declared random sample of them. The sizes that a study of confounds
+    varies are empty where they were not varied. `reduced` says whether a run has fewer training examples or a narrower
+    model than the paper's, or is the one with the most rules and has fewer than the paper's most.
     """
-    runs = runs[runs["task"].str.startswith("rules/")]
+    runs = runs[runs["task"].map(family_of) == "rules"]
     if not set(NEEDED) <= set(runs):
-        return runs.iloc[:0].assign(reach="")
+        return runs.iloc[:0].assign(reach="", reduced=False)
     runs = runs[runs["gating"].isin(GATINGS)]
-    runs = runs.assign(architecture=runs["task"].str.removeprefix("rules/"))
+    runs = runs.assign(architecture=runs["task"].map(name_in_family))
     searches = runs["search"] if "search" in runs else pd.Series(None, runs.index, dtype=object)
-    runs["search"] = searches.map(lambda number: "" if pd.isna(number) else f"search {int(number)}").astype(object)
+    runs["search"] = searches.map(lambda number: "" if pd.isna(number) else SEARCHES[int(number)]).astype(object)
     for name in CONFOUNDS:
         runs[name] = runs[name].fillna("") if name in runs else ""
     number = runs["rules"].astype(int)
@@ -64,7 +84,44 @@ def columns(runs: pd.DataFrame) -> pd.DataFrame:
     fewest = fewest.mask(single, number.min())
     runs["reach"] = np.select([number == most, number == fewest], [MOST, FEWEST], "between")
     runs["experiments"] = len(runs[list(EXPERIMENT)].drop_duplicates())
+    comparable = is_complete(runs) or is_declared_sample(runs)
+    runs["complete_or_sampled"] = pd.Series([comparable] * len(runs), runs.index, dtype=object)
+    runs["reduced"] = _is_reduced(runs)
     return runs
+
+
+def is_complete(runs: pd.DataFrame) -> bool:
+    """Return whether there are as many experiments as in the paper."""
+    return bool(len(runs)) and int(runs["experiments"].iloc[0]) == EXPERIMENTS
+
+
+def is_declared_sample(runs: pd.DataFrame) -> bool:
+    """Return whether all runs name the same frame of `FRAMES` on the axis `sample`, and belong to it."""
+    if SAMPLE not in runs or runs.empty:
+        return False
+    frames = runs[SAMPLE].unique()
+    if len(frames) != 1 or frames[0] not in FRAMES:
+        return False
+    widths = FRAMES[frames[0]]
+    inside = runs["width"].isin(widths) & runs["rules"].isin(RULES) & runs["task_seed"].isin(TASK_SEEDS)
+    return bool(inside.all())
+
+
+def _is_reduced(runs: pd.DataFrame) -> pd.Series:
+    """What is not known of a run does not count."""
+    examples = _option_numbers(runs, "recipe.steps") * _option_numbers(runs, "recipe.batch")
+    of_paper = {}
+    for architecture in runs["architecture"].unique():
+        recipe = published_recipe(f"rules/{architecture}", f"rules-{architecture}")
+        of_paper[architecture] = math.nan if recipe is None else float(recipe.steps * recipe.batch)
+    fewer_examples = examples / runs["architecture"].map(of_paper).astype(float) < 1 - SAME_AMOUNT
+    narrower = runs["width"].astype(float) < min(WIDTHS)
+    fewer_rules = (runs["reach"] == MOST) & (runs["rules"].astype(float) < max(RULES))
+    return fewer_examples | narrower | fewer_rules
+
+
+def _option_numbers(runs: pd.DataFrame, name: str) -> pd.Series:
+    return pd.to_numeric(option_column(runs, name), errors="coerce")
 
 
 def is_limited(runs: pd.DataFrame) -> pd.Series:
@@ -76,7 +133,7 @@ def is_limited(runs: pd.DataFrame) -> pd.Series:
     """
     rules = runs["rules"].astype(float)
     width = runs["width"].astype(float)
-    encoded = rules * runs["search"].map({"search 2": 6}).fillna(4)
+    encoded = rules * runs["search"].map({SEARCHES[2]: 6}).fillna(4)
     narrow_encoder = (runs["architecture"] == "mha") & (width < encoded)
     narrow_state = (runs["architecture"] == "rnn") & (_shared_state(rules, width) < STATE)
     return narrow_encoder | narrow_state

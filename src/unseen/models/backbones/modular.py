@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import torch
@@ -37,7 +37,8 @@ class Symbols:
     """
 
     def __init__(self, spec: Spec, order: Sequence[str | None]) -> None:
-        self._spec, self._order = spec, order
+        self._spec = spec
+        self._order = order
         self._fields: dict[str | None, Field | None] = {}
         self._first: dict[str | None, int] = {}
         self.count = 0
@@ -64,7 +65,8 @@ class Symbols:
         return torch.cat(symbols, 1), main
 
     def _symbols_of(self, stream: str | None, inputs: Mapping[str, Tensor]) -> Tensor:
-        field, first = self._fields[stream], self._first[stream]
+        field = self._fields[stream]
+        first = self._first[stream]
         if field is not None:
             values = inputs[field.name].long() + first
             return values if stream else values[:, None]
@@ -78,20 +80,22 @@ class ModularBlock(nn.Module):
 
     The feed-forward, made of modules, comes before the attention, so that in every layer, the last included, the modules
     work on all tokens. Its `hidden` units are divided among the modules: a block has about as many parameters with any
-    number of modules as with one. All modules share the attention.
+    number of modules as with one. All modules share the attention. A `router`, if there is one, maps tokens (T, width) to
+    weights (T, modules), in place of a gating.
     """
 
     def __init__(
         self,
         width: int,
-        heads: int,
         hidden: int,
+        heads: int,
         dropout: float,
         *,
         gating: Gating,
         symbols: int,
         modules: int,
         positions: Scheme,
+        router: nn.Module | None = None,
     ) -> None:
         super().__init__()
         if hidden < modules:
@@ -104,6 +108,7 @@ class ModularBlock(nn.Module):
         self.mixture = Mixture(modules, width, hidden // modules, width, shared=True, scored=gating == "joint")
         self.gate = Gate(gating, symbols, modules)
         self.scorer = RuleTable(symbols, width, modules) if gating == "operation" else None
+        self.router = router
         self.norm_first = LayerNorm(width)
         self.norm_second = LayerNorm(width)
 
@@ -113,7 +118,7 @@ class ModularBlock(nn.Module):
         symbols: Tensor,
         main: slice | int,
         barrier: Tensor | None,
-        places: tuple[int, ...],
+        token_positions: tuple[int, ...],
         rows: slice,
         ctx: Context,
         layer: str,
@@ -129,7 +134,9 @@ class ModularBlock(nn.Module):
                 weights[:, main] = replaced
                 u, _ = self._mix(x, symbols, weights, NO_CONTEXT)
         name = f"encoder.{layer}attention"
-        mixed = self.attention(self.norm_second(u), barrier, places=places, rows=rows, ctx=ctx, name=name)
+        mixed = self.attention(
+            self.norm_second(u), barrier, token_positions=token_positions, rows=rows, ctx=ctx, name=name
+        )
         return ctx.add_dropped(u[:, rows], mixed, self.dropout)
 
     def _mix(self, x: Tensor, symbols: Tensor, weights: Tensor | None, ctx: Context) -> tuple[Tensor, Tensor | None]:
@@ -138,7 +145,9 @@ class ModularBlock(nn.Module):
         `weights`, if any, replace those of the gating.
         """
         tokens = self.norm_first(x).flatten(0, 1)
-        if weights is None:
+        if weights is None and self.router is not None:
+            by_module = self.router(tokens).mT
+        elif weights is None:
             by_module = self.gate(symbols.flatten(), self.scorer and self.scorer(), tokens)
         else:
             by_module = weights.flatten(0, 1).mT
@@ -147,48 +156,51 @@ class ModularBlock(nn.Module):
         return ctx.add_dropped(x, mixed.view(x.shape), self.dropout), by_token
 
 
-class Modular(nn.Module):
+class MixtureOptions(PlacedOptions):
+    """The options of all Transformers with modules."""
+
+    layers: int = Option(2, ge=1)
+    heads: int = Option(4, ge=1)
+
+
+class MixtureBackbone(nn.Module):
     """Embed, let modules work on each token and tokens attend to each other, layer by layer, read out.
 
-    A Transformer whose feed-forwards are mixtures of modules: see `ModularBlock`. Gatings `operation` and `truth` go by
-    the discrete symbol of a token: see `Symbols`.
+    A Transformer whose feed-forwards are mixtures of modules: see `ModularBlock`.
 
     Captured activations: `gating.weights` of the tokens that the task's symbols lie along, (B, T, modules), or (B,
     modules) if they are given once; `encoder.attention`, `encoder.state` and `readout.state`, for the tokens that are
     read. Of earlier layers `gating.0.weights`, … and, for all tokens, `encoder.0.attention`, ….
     """
 
-    class Options(PlacedOptions):
-        """`modules`: by default as many as there are symbols, and one without gating. Under `truth` a symbol's module is
-        its number modulo `modules`. `feedforward` is the hidden width of all modules together as a multiple of `width`.
-        """
-
-        name: Literal["modular"] = "modular"
-        gating: Gating = "joint"
-        modules: int | None = Option(None, ge=1)
-        layers: int = Option(2, ge=1)
-        heads: int = Option(4, ge=1)
-        feedforward: int = Option(4, ge=1)
-
-    def __init__(self, options: Options, spec: Spec) -> None:
+    def __init__(
+        self,
+        options: MixtureOptions,
+        spec: Spec,
+        *,
+        gating: Gating,
+        modules: int | None,
+        hidden: int,
+        make_router: Callable[[], nn.Module] | None = None,
+    ) -> None:
         super().__init__()
         width = options.width
         self.dropout = options.dropout
-        # Under joint gating a score depends on what other tokens have left in a state, unless there are no others.
-        self.local_gating = options.gating != "joint" or not spec.streams
+        # A score may depend on what other tokens have left in a state, unless there are no others.
+        self.local_gating = (gating != "joint" and make_router is None) or not spec.streams
         self.embed = Embed(spec, width, options.positions, options.places)
         self.symbols = Symbols(spec, self.embed.order)
-        modules = 1 if options.gating == "none" else options.modules or self.symbols.count
         self.blocks = nn.ModuleList(
             ModularBlock(
                 width,
+                hidden,
                 options.heads,
-                options.feedforward * width,
                 options.dropout,
-                gating=options.gating,
+                gating=gating,
                 symbols=self.symbols.count,
-                modules=modules,
+                modules=modules or self.symbols.count,
                 positions=options.positions,
+                router=None if make_router is None else make_router(),
             )
             for _ in range(options.layers)
         )
@@ -205,7 +217,26 @@ class Modular(nn.Module):
         for i, block in enumerate(self.blocks):
             last = i == len(self.blocks) - 1
             rows, layer = (tokens.read, "") if last else (ALL, f"{i}.")
-            x = block(x, symbols, selected, barrier, tokens.places, rows, ctx, layer)
+            x = block(x, symbols, selected, barrier, tokens.token_positions, rows, ctx, layer)
         x = ctx.capture("encoder.state", self.norm(x))
         prediction: Tensor = self.read_out(x, ctx)
         return prediction
+
+
+class Modular(MixtureBackbone):
+    """Gatings `operation` and `truth` go by the discrete symbol of a token (see `Symbols`); see `MixtureBackbone`."""
+
+    class Options(MixtureOptions):
+        """`modules`: by default as many as there are symbols, and one without gating. Under `truth` a symbol's module is
+        its number modulo `modules`. `feedforward` is the hidden width of all modules together as a multiple of `width`.
+        """
+
+        name: Literal["modular"] = "modular"
+        gating: Gating = "joint"
+        modules: int | None = Option(None, ge=1)
+        feedforward: int = Option(4, ge=1)
+
+    def __init__(self, options: Options, spec: Spec) -> None:
+        modules = 1 if options.gating == "none" else options.modules
+        hidden = options.feedforward * options.width
+        super().__init__(options, spec, gating=options.gating, modules=modules, hidden=hidden)

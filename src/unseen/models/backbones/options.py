@@ -33,12 +33,14 @@ class PlacedOptions(BackboneOptions):
     """`places`: the number of positions of a sequence in the table of learned positions, by default that of the spec."""
 
     positions: Scheme = "sinusoidal"
-    places: int | None = Field(None, ge=1)
+    places: int | None = Field(
+        None, ge=1, description="positions in the table of learned positions; None: those of the task"
+    )
 
     @model_validator(mode="after")
     def _check_places(self) -> Self:
         if self.places is not None and self.positions != "learned":
             raise ValueError(
-                f"positions '{self.positions}' have no table of places: leave out places, or choose positions 'learned'"
+                f"positions '{self.positions}' have no position table: remove `places`, or set positions='learned'"
             )
         return self

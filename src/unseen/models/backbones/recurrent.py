@@ -49,8 +49,6 @@ class LSTM(RecurrentBackbone):
     """Long short-term memory; see `RecurrentBackbone`."""
 
     class Options(RecurrentOptions):
-        """See `RecurrentOptions`."""
-
         name: Literal["lstm"] = "lstm"
 
     def __init__(self, options: Options, spec: Spec) -> None:
@@ -61,8 +59,6 @@ class GRU(RecurrentBackbone):
     """The gated recurrent unit, with the reset gate inside the tanh; see `RecurrentBackbone`."""
 
     class Options(RecurrentOptions):
-        """See `RecurrentOptions`."""
-
         name: Literal["gru"] = "gru"
 
     def __init__(self, options: Options, spec: Spec) -> None:
@@ -73,8 +69,6 @@ class RNN(RecurrentBackbone):
     """The plain recurrent network, h = activation(inputs + W h); see `RecurrentBackbone`."""
 
     class Options(RecurrentOptions):
-        """See `RecurrentOptions`."""
-
         name: Literal["rnn"] = "rnn"
         activation: Activation = "tanh"
 

@@ -57,7 +57,7 @@ class AttentiveBackbone(nn.Module):
         """The prediction in the shape of the target, logits for binary and category targets."""
         tokens = self.embed(inputs)
         x = ctx.dropout(tokens.states, self.dropout)
-        states = self.encoder(x, tokens.mask, places=tokens.places, rows=tokens.read, ctx=ctx)
+        states = self.encoder(x, tokens.mask, token_positions=tokens.token_positions, rows=tokens.read, ctx=ctx)
         prediction: Tensor = self.read_out(states, ctx)
         return prediction
 
@@ -66,8 +66,6 @@ class Transformer(AttentiveBackbone):
     """Layers of self-attention and feed-forward, each with its own weights; see `AttentiveBackbone`."""
 
     class Options(AttentiveOptions):
-        """See `AttentiveOptions`."""
-
         name: Literal["transformer"] = "transformer"
 
     def __init__(self, options: Options, spec: Spec) -> None:
@@ -78,7 +76,7 @@ class UniversalTransformer(AttentiveBackbone):
     """One layer of self-attention and feed-forward, applied repeatedly; see `AttentiveBackbone`."""
 
     class Options(AttentiveOptions):
-        """See `AttentiveOptions`; `layers` is how often the layer is applied."""
+        """`layers` is how often the layer is applied."""
 
         name: Literal["universal-transformer"] = "universal-transformer"
         layers: int = Field(4, ge=1)
@@ -112,13 +110,15 @@ class NDR(nn.Module):
     def __init__(self, options: Options, spec: Spec) -> None:
         super().__init__()
         width = options.width
-        self.dropout, self.layers, self.once = options.dropout, options.layers, spec.target.along is None
+        self.dropout = options.dropout
+        self.layers = options.layers
+        self.once = spec.target.along is None
         self.embed = Embed(spec, width)
         self.block = NDRBlock(
             width,
             options.heads,
             options.feedforward * width,
-            options.dropout,
+            dropout=options.dropout,
             gate_dropout=options.gate_dropout,
             form=options.form,
         )
@@ -128,7 +128,8 @@ class NDR(nn.Module):
         """The prediction in the shape of the target, logits for binary and category targets."""
         tokens = self.embed(inputs)
         x = ctx.dropout(tokens.states, self.dropout)
-        mask, position = tokens.mask, None
+        mask = tokens.mask
+        position = None
         if mask is not None:
             x, mask, position = gather_real(x, mask)
         # The read-out token is the last and stays there, so that the last layer can compute it alone.

@@ -32,7 +32,9 @@ class GcogAttention(nn.Module):
         check_heads(width, heads)
         source = width if source is None else source
         self.sizes = (width, source, source)
-        self.heads, self.scale, self.table = heads, 1 / math.sqrt(width // heads), table
+        self.heads = heads
+        self.scale = 1 / math.sqrt(width // heads)
+        self.table = table
         bias_bound = 0.0 if table is None else 1 / math.sqrt(width)
         blocks = []
         for inputs in self.sizes:
@@ -68,7 +70,8 @@ class GcogAttention(nn.Module):
             query = affine(query, query_map, query_bias)
         # Scaled here, where there are few numbers, rather than on the scores.
         query = self._by_head(query * self.scale)
-        batch, count, heads = query.shape[1], query.shape[2], self.heads
+        heads = self.heads
+        batch, count = query.shape[1:3]
         keyed = _map_each_head(query, key_map.unflatten(1, (heads, -1)).permute(1, 2, 0))
         # Contiguous, here and below: torch computes a product of strided tensors differently for one member and for many.
         scores = tokens.scores(keyed.transpose(0, 1).contiguous().flatten(1, 2)).unflatten(1, (heads, count))

@@ -57,7 +57,7 @@ class InputReader:
         return TokenRows(rows, tuple(range(rows.shape[1])))
 
     def joint(self, inputs: Mapping[str, Tensor], dtype: torch.dtype, start: int | None = None) -> TokenRows:
-        """Rule and stimulus as one sequence, read at its last token; each has columns of its own.
+        """Rule and stimulus as one sequence, read at its last token; each has its own columns.
 
         The stimulus follows the last real token of the rule, and padding comes at the end; or it has the positions from
         `start` on.
@@ -96,13 +96,14 @@ def make_reader(spec: Spec, pad_mask: bool) -> InputReader:
             "the gcog models read the streams 'rule' and 'stimulus' and answer with a category; this task "
             f"has {_list_streams(names)} and {describe_target(spec.target)}"
         )
-    masks = {stream: [f.name for f in spec.along(stream) if f.kind == "mask"] for stream in names}
-    if masks["stimulus"] or len(masks["rule"]) > 1:
+    masks = [field for field in spec.inputs if field.kind == "mask"]
+    if len(masks) > 1 or any(field.along == "stimulus" for field in masks):
         raise UsageError(
-            f"the gcog models know one mask, that of the rule; this task has {', '.join(masks['rule'] + masks['stimulus'])}"
+            f"the gcog models know one mask, that of the rule; this task has {', '.join(field.name for field in masks)}"
         )
-    rule, stimulus = (tuple(f for f in spec.along(stream) if f.kind != "mask") for stream in ("rule", "stimulus"))
-    mask = masks["rule"][0] if masks["rule"] and pad_mask else None
+    rule = tuple(field for field in spec.along("rule") if field.kind != "mask")
+    stimulus = tuple(field for field in spec.along("stimulus") if field.kind != "mask")
+    mask = masks[0].name if masks and pad_mask else None
     return InputReader(rule, stimulus, mask, spec.stream("stimulus").length, spec.target.width)
 
 

@@ -25,7 +25,7 @@ from unseen.spec import Field
 
 
 class TokenView(Protocol):
-    """What attention needs of T tokens of width E, whether they are computed or not."""
+    """The view of T tokens of width E that attention needs, whether they are computed or not."""
 
     @property
     def sequence(self) -> TokenRows:
@@ -114,7 +114,8 @@ class RowEmbedding(nn.Module):
 
     def __init__(self, fields: tuple[Field, ...], width: int, *, positions: bool, dropout: float) -> None:
         super().__init__()
-        self.positions, self.dropout = positions, dropout
+        self.positions = positions
+        self.dropout = dropout
         numbers = count_columns(tuple(f for f in fields if f.kind != "category"))
         bound = 1 / math.sqrt(numbers) if numbers else 0.0
         blocks = []

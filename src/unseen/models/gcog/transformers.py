@@ -163,7 +163,7 @@ class GcogBert(nn.Module):
 
 
 class Glance(nn.Module):
-    """What the latents of the Perceiver take from one stream: cross-attention, a norm, and a layer added to it."""
+    """One read of the latents of the Perceiver from a stream: cross-attention, a norm, and a layer added to it."""
 
     def __init__(self, name: str, hidden: int, source: int) -> None:
         super().__init__()

@@ -66,7 +66,9 @@ def project_heads(x: Tensor, input: Linear, heads: int, rows: slice = ALL) -> tu
 
     x (B, T, width) → (B, heads, rows, k) for the queries and (B, heads, T, k) for keys and values.
     """
-    width, weight, bias = x.shape[-1], input.weight, input.bias
+    width = x.shape[-1]
+    weight = input.weight
+    bias = input.bias
     if rows.indices(x.shape[1]) == (0, x.shape[1], 1):
         query, key, value = affine(x, weight, bias).chunk(3, -1)
     else:
@@ -117,7 +119,9 @@ class SelfAttention(nn.Module):
                 "need; change width or heads"
             )
         check_heads(width, heads)
-        self.heads, self.dropout, self.key_dropout = heads, dropout, key_dropout
+        self.heads = heads
+        self.dropout = dropout
+        self.key_dropout = key_dropout
         self.rotary = positions == "rotary"
         self.relative = RelativeScores(width, heads, key_dropout) if positions == "relative" else None
         scale = 1 / math.sqrt(width // heads)
@@ -134,24 +138,24 @@ class SelfAttention(nn.Module):
         x: Tensor,
         barrier: Tensor | None = None,
         *,
-        places: tuple[int, ...] | None = None,
+        token_positions: tuple[int, ...] | None = None,
         rows: slice = ALL,
         ctx: Context = NO_CONTEXT,
         name: str = "attention",
     ) -> Tensor:
         """Attend from the tokens in `rows` to all tokens.
 
-        `barrier` broadcasts to (B, heads, T, T); `places` are the positions of the tokens, by default 0 … T − 1.
+        `barrier` broadcasts to (B, heads, T, T); `token_positions` are the positions of the tokens, by default 0 … T − 1.
         """
-        places = tuple(range(x.shape[1])) if places is None else places
+        token_positions = tuple(range(x.shape[1])) if token_positions is None else token_positions
         query, key, value = project_heads(x, self.input, self.heads, rows)
         key = ctx.dropout(key, self.key_dropout)
         if self.relative is not None:
-            scores: Tensor = self.relative(query, key, places[rows], places, ctx)
+            scores: Tensor = self.relative(query, key, token_positions[rows], token_positions, ctx)
         else:
             if self.rotary:
-                query = rotate(query, places[rows])
-                key = rotate(key, places)
+                query = rotate(query, token_positions[rows])
+                key = rotate(key, token_positions)
             scores = query @ key.transpose(-1, -2)
         if barrier is not None and barrier.shape[-2] > 1:
             barrier = barrier[..., rows, :]

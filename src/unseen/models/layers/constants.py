@@ -13,16 +13,21 @@ P = ParamSpec("P")
 
 
 def constant(make: Callable[P, Tensor]) -> Callable[P, Tensor]:
-    """Cache the tensors that a function makes from hashable arguments."""
+    """Cache the tensors that a function makes from hashable arguments; `torch.compile` traces the function instead."""
 
     @lru_cache(maxsize=256)
-    @wraps(make)
     def make_once(*args: P.args, **kwargs: P.kwargs) -> Tensor:
         # A tensor that is first made during evaluation, or while FLOPs are counted, must also serve in training.
         with torch.inference_mode(False), torch.no_grad(), torch._C._DisableTorchDispatch():
             return make(*args, **kwargs)
 
-    return cast(Callable[P, Tensor], make_once)
+    @wraps(make)
+    def make_or_look_up(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if torch.compiler.is_compiling():
+            return make(*args, **kwargs)
+        return cast(Callable[P, Tensor], make_once)(*args, **kwargs)
+
+    return make_or_look_up
 
 
 @constant

@@ -22,7 +22,9 @@ class CrossAttention(nn.Module):
     def __init__(self, width: int, heads: int, dropout: float = 0.0) -> None:
         super().__init__()
         check_heads(width, heads)
-        self.heads, self.dropout, self.scale = heads, dropout, 1 / math.sqrt(width // heads)
+        self.heads = heads
+        self.dropout = dropout
+        self.scale = 1 / math.sqrt(width // heads)
         self.query = Linear(width, width)
         self.source = Linear(width, 2 * width)
         self.output = Linear(width, width)

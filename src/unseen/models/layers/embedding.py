@@ -21,13 +21,13 @@ from unseen.spec import Spec
 class TokenSequence:
     """One sequence of tokens.
 
-    `states` (B, T, width); `mask` (B, T), true where a token is real, or None if all are; `places`, the positions of the T
-    tokens for schemes that act between tokens; `read`, the tokens at which the target is read.
+    `states` (B, T, width); `mask` (B, T), true where a token is real, or None if all are; `token_positions`, those of the
+    T tokens for schemes that act between tokens; `read`, the tokens at which the target is read.
     """
 
     states: Tensor
     mask: Tensor | None
-    places: tuple[int, ...]
+    token_positions: tuple[int, ...]
     read: slice
 
 
@@ -63,27 +63,27 @@ class Embed(nn.Module):
         """Embed inputs by field name, batch first."""
         states: list[Tensor] = []
         masks: list[Tensor | None] = []
-        places: tuple[int, ...] = ()
+        token_positions: tuple[int, ...] = ()
         read = slice(0)
         for stream, vector in zip(self.order, self.vectors, strict=True):
             embedded = self._embed_stream(stream, vector, inputs)
             length = embedded.shape[1]
             if stream is None:
-                places += (-1,)
+                token_positions += (-1,)
             elif self.spec.stream(stream).order == "sequence":
-                places += tuple(range(length))
+                token_positions += tuple(range(length))
             else:
-                places += (0,) * length
+                token_positions += (0,) * length
             if stream is not None and stream == self.spec.target.along:
-                read = slice(len(places) - length, len(places))
+                read = slice(len(token_positions) - length, len(token_positions))
             states.append(embedded)
             masks.append(next((inputs[f.name].bool() for f in self.spec.along(stream) if f.kind == "mask"), None))
         if self.read is not None:
             states.append(self.read.expand(len(states[0]), 1, -1))
             masks.append(None)
-            read = slice(len(places), len(places) + 1)
-            places += (-1,)
-        return TokenSequence(torch.cat(states, 1), _join_masks(masks, states), places, read)
+            read = slice(len(token_positions), len(token_positions) + 1)
+            token_positions += (-1,)
+        return TokenSequence(torch.cat(states, 1), _join_masks(masks, states), token_positions, read)
 
     def _embed_stream(self, stream: str | None, vector: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
         names = [f.name for f in self.spec.along(stream) if f.kind != "mask"]

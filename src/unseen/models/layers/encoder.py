@@ -33,7 +33,8 @@ class EncoderBlock(nn.Module):
         self_attention: bool = True,
     ) -> None:
         super().__init__()
-        self.dropout, self.norm = dropout, norm
+        self.dropout = dropout
+        self.norm = norm
         self.attention = SelfAttention(width, heads, dropout, positions) if self_attention else None
         self.expand = Linear(width, hidden)
         self.contract = Linear(hidden, width)
@@ -41,13 +42,19 @@ class EncoderBlock(nn.Module):
         self.norm_second = LayerNorm(width)
 
     def forward(
-        self, x: Tensor, barrier: Tensor | None, places: tuple[int, ...] | None, rows: slice, ctx: Context, name: str
+        self,
+        x: Tensor,
+        barrier: Tensor | None,
+        token_positions: tuple[int, ...] | None,
+        rows: slice,
+        ctx: Context,
+        name: str,
     ) -> Tensor:
         pre = self.norm == "pre"
         u = x[:, rows]
         if self.attention is not None:
             source = self.norm_first(x) if pre else x
-            mixed = self.attention(source, barrier, places=places, rows=rows, ctx=ctx, name=name)
+            mixed = self.attention(source, barrier, token_positions=token_positions, rows=rows, ctx=ctx, name=name)
             u = ctx.add_dropped(u, mixed, self.dropout)
         if not pre:
             u = self.norm_first(u)
@@ -78,7 +85,8 @@ class Encoder(nn.Module):
         shared: bool = False,
     ) -> None:
         super().__init__()
-        self.causal, self.layers = causal, layers
+        self.causal = causal
+        self.layers = layers
         self.blocks = nn.ModuleList(
             EncoderBlock(width, heads, hidden, dropout, norm=norm, positions=positions, self_attention=self_attention)
             for _ in range(1 if shared else layers)
@@ -90,7 +98,7 @@ class Encoder(nn.Module):
         x: Tensor,
         mask: Tensor | None = None,
         *,
-        places: tuple[int, ...] | None = None,
+        token_positions: tuple[int, ...] | None = None,
         rows: slice = ALL,
         ctx: Context = NO_CONTEXT,
         name: str = "encoder",
@@ -108,5 +116,5 @@ class Encoder(nn.Module):
             last = i == self.layers - 1
             attention_name = f"{name}.attention" if last else f"{name}.{i}.attention"
             block = self.blocks[i % len(self.blocks)]
-            x = block(x, barrier, places, rows if last else ALL, ctx, attention_name)
+            x = block(x, barrier, token_positions, rows if last else ALL, ctx, attention_name)
         return ctx.capture(f"{name}.state", self.norm(x))

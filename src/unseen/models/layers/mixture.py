@@ -29,10 +29,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from unseen.analysis.routing import ideal_partition
 from unseen.errors import UsageError
 from unseen.models.layers.constants import constant
 from unseen.models.layers.linear import Linear, uniform_parameter
-from unseen.models.layers.per_member import stack_inputs
+from unseen.models.layers.per_member import save_intermediates, stack_inputs
 
 Gating = Literal["none", "joint", "operation", "truth"]
 
@@ -43,13 +44,22 @@ def truth_table(partition: tuple[int, ...], modules: int, dtype: torch.dtype, de
     return F.one_hot(torch.tensor(partition, device=device), modules).to(dtype)
 
 
-def assign_modules(partition: tuple[int, ...] | None, rules: int, modules: int) -> tuple[int, ...]:
-    """The module of each rule: `partition`, after a check, or by default the rule modulo the number of modules.
+def assign_modules(
+    partition: tuple[int, ...] | None, rules: int, modules: int, prior: tuple[float, ...] | None = None
+) -> tuple[int, ...]:
+    """The module of each rule: `partition`, after a check, or by default that of the ideal specialised system.
+
+    Rules that are equally probable (no `prior`) are dealt to the modules in turn. With fewer modules than rules of
+    unequal probability, each rule goes to the module with the least load so far, the most probable rule first.
 
     >>> assign_modules(None, rules=5, modules=2)
     (0, 1, 0, 1, 0)
+    >>> assign_modules(None, rules=3, modules=2, prior=(0.5, 0.3, 0.2))
+    (0, 1, 1)
     """
     if partition is None:
+        if prior is not None:
+            return tuple(ideal_partition(prior, modules).tolist())
         return tuple(rule % modules for rule in range(rules))
     if len(partition) != rules or not set(partition) <= set(range(modules)):
         raise UsageError(
@@ -61,10 +71,18 @@ def assign_modules(partition: tuple[int, ...] | None, rules: int, modules: int) 
 class Gate(nn.Module):
     """Weights that depend on the rule alone; gatings `none` and `joint` have none."""
 
-    def __init__(self, gating: Gating, rules: int, modules: int, partition: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self,
+        gating: Gating,
+        rules: int,
+        modules: int,
+        partition: tuple[int, ...] | None = None,
+        prior: tuple[float, ...] | None = None,
+    ) -> None:
         super().__init__()
-        self.gating, self.count = gating, modules
-        self.partition = assign_modules(partition, rules, modules) if gating == "truth" else ()
+        self.gating = gating
+        self.count = modules
+        self.partition = assign_modules(partition, rules, modules, prior) if gating == "truth" else ()
 
     def forward(self, rule: Tensor, scores: Tensor | None, like: Tensor) -> Tensor | None:
         """The weights (modules, T) of tokens with these rules (T,), from the scores (rules, modules) of every rule."""
@@ -117,12 +135,41 @@ class Mixture(nn.Module):
             return mixed[:1], None if used is None else used[:, :1]
         scorer = (self.score, self.score_bias) if weights is None else (None, None)
         parameters = self.first, self.first_bias, self.second, *scorer
+        if torch.compiler.is_compiling():
+            return self._mix_by_autograd(x, weights)
         mixed, used, *_ = _Mixture.apply(x, weights, *parameters)  # type: ignore[no-untyped-call]
         return mixed, None if weights is None and self.score is None else used
 
+    def _mix_by_autograd(self, x: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """`forward` from plain operations: what `torch.compile` traces, since it makes its own backward pass."""
+        modules, units = self.first_bias.shape
+        hidden = self._hidden_units(x).reshape(modules, units, -1)
+        if weights is None and self.score is not None and self.score_bias is not None:
+            weights = ((self.score[:, None] @ hidden)[:, 0] + self.score_bias[:, None]).softmax(0)
+        if weights is None:
+            return hidden[0].mT @ self.second[:units] + self.second[units:], None
+        factors = torch.cat([(hidden * weights[:, None]).flatten(0, 1), weights])
+        return factors.mT @ self.second, weights
+
+    def _hidden_units(self, x: Tensor) -> Tensor:
+        """The hidden units of the groups, (groups, units, T)."""
+        return (self.first.mT @ x + self.first_bias.reshape(len(self.first), -1, 1)).relu()
+
+    def scores(self, x: Tensor) -> Tensor:
+        """The modules' scores before the softmax, (modules, T): for routers that make other weights of them.
+
+        `forward` is then given the weights. The hidden units are computed twice, once here, by plain operations.
+        """
+        if self.score is None or self.score_bias is None:
+            raise UsageError("the modules of this mixture compute no scores; make it with scored = True")
+        if x.shape[-1] == 1:  # as in `forward`
+            return self.scores(x.expand(-1, -1, 2))[:, :1]
+        products = self.score[..., None] * self._hidden_units(x).reshape(*self.first_bias.shape, -1)
+        return products.sum(1) + self.score_bias[:, None]
+
 
 class _Mixture(torch.autograd.Function):
-    """The mixture with a backward pass of its own: half the passes over memory that autograd would make.
+    """The mixture with its own backward pass: half the passes over memory that autograd would make.
 
     The backward pass can run only once, because it overwrites saved tensors; torch refuses a second time. Every tensor may
     have a leading axis, the members of a stack. Besides mixture and weights, the outputs are what the backward pass needs:
@@ -166,9 +213,7 @@ class _Mixture(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         x, weights, first, _, second, score, _ = inputs
         ctx.gated = weights is not None or score is not None
-        ctx.save_for_backward(x, first, second, score, *output[1:])
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)
+        save_intermediates(ctx, output, x, first, second, score)
 
     @staticmethod
     @once_differentiable

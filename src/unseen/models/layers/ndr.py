@@ -30,8 +30,9 @@ def scan_order(length: int, device: torch.device) -> Tensor:
             [3, 1, 0, 2],
             [2, 1, 0, 3]])
     """
-    places = torch.arange(length, device=device)
-    offset = places - places[:, None]
+    token_positions = torch.arange(length, device=device)
+    offset = token_positions - token_positions[:, None]
+    # Distance d has the turns 2 d − 1 (to the right) and 2 d (to the left); the position itself comes after all others.
     turn = 2 * offset.abs() - (offset > 0).long()
     return turn.fill_diagonal_(2 * length).argsort(-1)
 
@@ -77,7 +78,8 @@ class GeometricAttention(nn.Module):
     def __init__(self, width: int, heads: int, key_dropout: float = 0.0, *, content_bias: bool = False) -> None:
         super().__init__()
         size = width // heads
-        self.heads, self.key_dropout = heads, key_dropout
+        self.heads = heads
+        self.key_dropout = key_dropout
         self.input = Linear(width, 3 * width, bias=not content_bias)
         self.output = Linear(width, width, bias=False)
         self.direction = Linear(width, 2 * heads)
@@ -153,16 +155,18 @@ class NDRBlock(nn.Module):
         width: int,
         heads: int,
         hidden: int,
+        *,
+        form: NDRFormName = "ctl++",
         dropout: float,
         key_dropout: float = 0.0,
         gate_dropout: float = 0.0,
-        *,
-        form: NDRFormName = "ctl++",
         interleaved: bool = False,
     ) -> None:
         super().__init__()
         check_heads(width, heads)
-        self.form, self.dropout, self.gate_dropout = NDR_FORMS[form], dropout, gate_dropout
+        self.form = NDR_FORMS[form]
+        self.dropout = dropout
+        self.gate_dropout = gate_dropout
         self.attention = GeometricAttention(width, heads, key_dropout, content_bias=self.form.content_bias)
         self.expand = Linear(width, hidden)
         self.contract = Linear(hidden, width)
@@ -183,9 +187,9 @@ class NDRBlock(nn.Module):
         x: Tensor,
         mask: Tensor | None = None,
         *,
+        name: str = "encoder",
         rows: slice = ALL,
         ctx: Context = NO_CONTEXT,
-        name: str = "encoder",
     ) -> Tensor:
         """Compute the tokens in `rows`. Captured activations: `attention` (B, heads, rows, T), `gate` (B, rows, width)."""
         before = x[:, rows]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from unseen.models.layers.per_member import LARGE, map_members, stack_inputs
+from unseen.models.layers.per_member import LARGE, map_members, save_intermediates, stack_inputs
 
 
 class LayerNorm(nn.LayerNorm):
@@ -23,7 +23,8 @@ class LayerNorm(nn.LayerNorm):
         super().__init__(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.numel() < LARGE:  # under vmap, the elements of one member: the choice does not depend on the stack
+        # Under vmap, `numel` counts the elements of one member: the choice does not depend on the size of the stack.
+        if x.numel() < LARGE or torch.compiler.is_compiling():
             return super().forward(x)
         normed: Tensor = _LayerNorm.apply(x, self.weight, self.bias, self.eps)[0]  # type: ignore[no-untyped-call]
         return normed
@@ -44,9 +45,7 @@ class _LayerNorm(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(*inputs[:3], *output[1:])
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)
+        save_intermediates(ctx, output, *inputs[:3])
 
     @staticmethod
     @once_differentiable

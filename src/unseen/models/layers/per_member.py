@@ -46,3 +46,14 @@ def stack_inputs(info: Any, in_dims: Sequence[int | None], inputs: Sequence[Tens
         else:
             stacked.append(x.movedim(dim, 0))
     return stacked
+
+
+def save_intermediates(ctx: Any, output: Sequence[Tensor], *inputs: Tensor | None) -> None:
+    """Keep these inputs and all outputs but the first for the backward pass (`ctx.saved_tensors`, in this order).
+
+    A function returns its intermediates beside its result, because under vmap only outputs have the members' axis. No
+    gradient flows through them, and torch does not fill in zeros where no gradient arrives.
+    """
+    ctx.save_for_backward(*inputs, *output[1:])
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)

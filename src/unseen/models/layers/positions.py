@@ -18,13 +18,13 @@ from unseen.spec import GridShape, Stream
 Scheme = Literal["none", "sinusoidal", "learned", "rotary", "relative"]
 
 
-def sinusoidal_code(places: Tensor, width: int) -> Tensor:
+def sinusoidal_code(token_positions: Tensor, width: int) -> Tensor:
     """Sines on even and cosines on odd channels, of falling frequency (base 10 000): (T,) → (T, width).
 
     >>> sinusoidal_code(torch.arange(2), 4)[0]
     tensor([0., 1., 0., 1.], dtype=torch.float64)
     """
-    angles = places.double()[:, None] * _frequencies(width, places.device)
+    angles = token_positions.double()[:, None] * _frequencies(width, token_positions.device)
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :width]
 
 
@@ -58,7 +58,8 @@ class AddedPositions(nn.Module):
 
     def __init__(self, stream: Stream, width: int, scheme: Scheme, places: int | None = None) -> None:
         super().__init__()
-        self.stream, self.width = stream, width
+        self.stream = stream
+        self.width = width
         grid = isinstance(stream.order, GridShape)
         self.places = stream.length if grid or places is None else places
         if stream.order == "set":
@@ -70,8 +71,8 @@ class AddedPositions(nn.Module):
         if self.scheme == "learned":
             if self.places < stream.length:
                 raise UsageError(
-                    f"positions 'learned' for {self.places} places: stream '{stream.name}' has "
-                    f"{stream.length}; choose more places"
+                    f"places = {self.places}: expected at least the {stream.length} positions of stream "
+                    f"'{stream.name}'; choose a larger number of places"
                 )
             sizes = (stream.order.rows, stream.order.columns) if isinstance(stream.order, GridShape) else (self.places,)
             self.tables = nn.ParameterList([nn.init.normal_(torch.empty(n, width), std=0.02) for n in sizes])
@@ -97,20 +98,20 @@ class AddedPositions(nn.Module):
         return F.pad(cells, (0, 0, 0, max(0, length - len(cells))))[:length]
 
 
-def rotate(x: Tensor, places: tuple[int, ...]) -> Tensor:
+def rotate(x: Tensor, token_positions: tuple[int, ...]) -> Tensor:
     """Rotary positions: rotate each pair of channels of (…, T, width) by an angle proportional to its position.
 
     The product of two rotated vectors depends only on the difference of their positions.
     """
-    cosine, sine = _rotary_angles(places, x.shape[-1], x.dtype, x.device)
+    cosine, sine = _rotary_angles(token_positions, x.shape[-1], x.dtype, x.device)
     a, b = x.chunk(2, -1)
     return torch.cat([a * cosine - b * sine, a * sine + b * cosine], -1)
 
 
 @constant
-def _rotary_angles(places: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+def _rotary_angles(token_positions: tuple[int, ...], width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Cosines and sines of the rotary angles: (2, T, width / 2)."""
-    angles = torch.tensor(places, device=device).double()[:, None] * _frequencies(width, device)
+    angles = torch.tensor(token_positions, device=device).double()[:, None] * _frequencies(width, device)
     return torch.stack([angles.cos(), angles.sin()]).to(dtype)
 
 
@@ -123,7 +124,8 @@ class RelativeScores(nn.Module):
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.width, self.dropout = width, dropout
+        self.width = width
+        self.dropout = dropout
         self.content = nn.Parameter(torch.zeros(heads, 1, width // heads))
         self.position = nn.Parameter(torch.zeros(heads, 1, width // heads))
         self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width)))
@@ -184,7 +186,8 @@ class DistanceTable(nn.Module):
 
     def __init__(self, length: int, size: int, *, causal: bool) -> None:
         super().__init__()
-        self.length, self.causal = length, causal
+        self.length = length
+        self.causal = causal
         self.weight = nn.Parameter(torch.empty(length if causal else 2 * length - 1, size).normal_())
 
     def forward(self, query: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.constants import constant
 from unseen.models.layers.linear import affine, sigmoid, uniform_parameter
-from unseen.models.layers.per_member import LARGE, stack_inputs
+from unseen.models.layers.per_member import LARGE, save_intermediates, stack_inputs
 
 Activation = Literal["relu", "tanh"]
 CellName = Literal["lstm", "gru", "relu", "tanh"]
@@ -42,10 +42,15 @@ class Recurrence(nn.Module):
         self.dropout = dropout
         self.layers = nn.ModuleList(_RecurrentLayer(width if i else inputs, width, cell) for i in range(layers))
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, *, ctx: Context = NO_CONTEXT) -> Tensor:
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, *, reverse: bool = False, ctx: Context = NO_CONTEXT
+    ) -> Tensor:
+        """The states in the order of the tokens; with `reverse`, they are read from the last to the first."""
+        if reverse:
+            x, mask = x.flip(1), None if mask is None else mask.flip(1)
         for i, layer in enumerate(self.layers):
             x = layer(ctx.dropout(x, self.dropout) if i else x, mask)
-        return x
+        return x.flip(1) if reverse else x
 
 
 class _RecurrentLayer(nn.Module):
@@ -62,6 +67,8 @@ class _RecurrentLayer(nn.Module):
         real = None if mask is None else mask.to(x.dtype)
         if self.cell == "lstm":
             projected = affine(x, self.input_weight, self.input_bias + self.state_bias)
+            if torch.compiler.is_compiling():
+                return unroll_lstm_by_autograd(projected, self.state_weight, real)
             states: Tensor = _LSTMUnroll.apply(projected, self.state_weight, real)[0]  # type: ignore[no-untyped-call]
             return states
         projections = affine(x, self.input_weight, self.input_bias).unbind(1)
@@ -167,9 +174,7 @@ class _LSTMUnroll(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(inputs[1], inputs[2], *output[1:])
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)
+        save_intermediates(ctx, output, inputs[1], inputs[2])
 
     @staticmethod
     @once_differentiable
@@ -209,6 +214,25 @@ class _LSTMUnroll(torch.autograd.Function):
         return _LSTMUnroll.apply(*stacked), (0, None, None, None, None)  # type: ignore[no-untyped-call]
 
 
+def unroll_lstm_by_autograd(projected: Tensor, weight: Tensor, real: Tensor | None) -> Tensor:
+    """The same states from plain operations: what `torch.compile` traces, since it makes its own backward pass."""
+    states: list[Tensor] = []
+    memory = projected.new_zeros(len(projected), weight.shape[0])
+    state = memory
+    for k in range(projected.shape[1]):
+        gates = projected[:, k] + state @ weight
+        take, forget, candidate, out = gates.chunk(4, -1)
+        new_memory = sigmoid(forget) * memory + sigmoid(take) * torch.tanh(candidate)
+        new_state = sigmoid(out) * torch.tanh(new_memory)
+        if real is not None:  # a padded step carries cell and state on
+            is_real = real[:, k, None]
+            new_memory = new_memory * is_real + memory * (1 - is_real)
+            new_state = new_state * is_real + state * (1 - is_real)
+        memory, state = new_memory, new_state
+        states.append(state)
+    return torch.stack(states, 1)
+
+
 def _join_members(x: Tensor, axes: int) -> Tensor:
     """All leading axes except the last `axes` as one."""
     return x.reshape(-1, *x.shape[-axes:])
@@ -224,7 +248,7 @@ def gru_step(projection: Tensor, from_state: Tensor, before: Tensor | None) -> T
     have their own backward pass, because autograd spreads the gradient of each third of the gates over zeros as wide as
     all three and adds them up.
     """
-    if projection.numel() < LARGE:
+    if projection.numel() < LARGE or torch.compiler.is_compiling():
         return gru_step_by_autograd(projection, from_state, before)
     arguments = projection, from_state.expand(projection.shape), before
     state: Tensor = _GRUStep.apply(*arguments)[0]  # type: ignore[no-untyped-call]
@@ -253,9 +277,7 @@ class _GRUStep(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(*inputs[1:], *output[1:])
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)
+        save_intermediates(ctx, output, *inputs[1:])
 
     @staticmethod
     @once_differentiable

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from unseen.models.layers.per_member import save_intermediates
+
 _BARRIER = -1e9
 _BLOCK = 1 << 17
 """The number of attention weights that are processed at a time: this many stay in the cache."""
@@ -26,16 +28,29 @@ def attend_to_others(projected: Tensor, modules: int, heads: int) -> Tensor:
     then the modules' own channels, (module, channel). Queries are already scaled. The result, (modules, (heads + 1) ·
     channels of a head, N, B), is the input of each module: its heads, then its own. A single token attends to itself.
     """
-    seen: Tensor = _Look.apply(projected, modules, heads, torch.is_grad_enabled())[0]  # type: ignore[no-untyped-call]
+    if torch.compiler.is_compiling():
+        return attend_by_autograd(projected, modules, heads)
+    seen: Tensor = _AttendToOthers.apply(projected, modules, heads, torch.is_grad_enabled())[0]  # type: ignore[no-untyped-call]
     return seen
 
 
-class _Look(torch.autograd.Function):
+def attend_by_autograd(projected: Tensor, modules: int, heads: int) -> Tensor:
+    """The same from plain operations: what `torch.compile` traces, since it makes its own backward pass."""
+    query, key, value, itself = _split_channels(projected, modules, heads)
+    scores = torch.einsum("mhcib,mhcjb->mhijb", query, key)
+    diagonal = torch.eye(scores.shape[-2], dtype=torch.bool, device=scores.device)[..., None]
+    weights = scores.masked_fill(diagonal, _BARRIER).softmax(-2)
+    mixed = torch.einsum("mhijb,mhcjb->mhcib", weights, value)
+    return torch.cat([mixed, itself[:, None]], 1).flatten(1, 2)
+
+
+class _AttendToOthers(torch.autograd.Function):
     """One member of a stack after the other, some heads at a time; the weights are saved for the backward pass."""
 
     @staticmethod
     def forward(projected: Tensor, modules: int, heads: int, keep: bool) -> tuple[Tensor, Tensor]:
-        lead, (channels, tokens, batch) = projected.shape[:-3], projected.shape[-3:]
+        lead = projected.shape[:-3]
+        channels, tokens, batch = projected.shape[-3:]
         width = channels // ((3 * heads + 1) * modules)
         members = projected.reshape(-1, channels, tokens, batch)
         seen = projected.new_empty(len(members), modules, heads + 1, width, tokens, batch)
@@ -54,9 +69,7 @@ class _Look(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(inputs[0], output[1])
-        ctx.mark_non_differentiable(output[1])
-        ctx.set_materialize_grads(False)
+        save_intermediates(ctx, output, inputs[0])
 
     @staticmethod
     @once_differentiable
@@ -84,16 +97,15 @@ class _Look(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], projected: Tensor, *settings: Any) -> tuple[Any, Any]:
-        return _Look.apply(projected.movedim(in_dims[0] or 0, 0), *settings), (0, None)  # type: ignore[no-untyped-call]
+        return _AttendToOthers.apply(projected.movedim(in_dims[0] or 0, 0), *settings), (0, None)  # type: ignore[no-untyped-call]
 
 
 def _split_channels(channels: Tensor, modules: int, heads: int) -> tuple[Tensor, ...]:
     """Queries, keys, values (modules, heads, width, N, B), and the modules' own channels (modules, width, N, B)."""
     width = len(channels) // ((3 * heads + 1) * modules)
-    looking, itself = channels.split([3 * heads * modules * width, modules * width])
-    return *looking.view(3, modules, heads, width, *channels.shape[1:]), itself.view(
-        modules, width, *channels.shape[1:]
-    )
+    of_heads, itself = channels.split([3 * heads * modules * width, modules * width])
+    query, key, value = of_heads.view(3, modules, heads, width, *channels.shape[1:])
+    return query, key, value, itself.view(modules, width, *channels.shape[1:])
 
 
 def _blocks(modules: int, heads: int, size: int) -> Iterator[tuple[slice, slice]]:

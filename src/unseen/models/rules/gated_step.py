@@ -52,6 +52,7 @@ class DenseStep:
         return self.d_weight, self.d_mixing, None
 
     def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
+        # One product for all gates and modules, written where the cell reads it.
         torch.mm(self.weight.mT, row, out=gates.view(-1, gates.shape[-1]))
 
     def weights(self, step: int) -> Tensor | None:
@@ -77,10 +78,11 @@ class ChosenStep(DenseStep):
         self.choice = choice[:, :, None]
 
     def forward(self, step: int, row: Tensor, gates: Tensor) -> None:
+        # The row once per module, multiplied by 0 except for the chosen one, times the weights of all modules one below
+        # the other: one dense product instead of a product per module.
         super().forward(step, (self.choice[step] * row).flatten(0, 1), gates)
 
     def backward(self, step: int, row: Tensor, d_gates: Tensor, d_weights: Tensor | None, d_row: Tensor) -> None:
-        # Rows of all modules, zero but for the chosen one: one dense product instead of a product per module.
         sent = self.choice[step] * row
         d_sent = sent.new_empty(sent.shape)  # always contiguous, even if `sent` is not: it is filled through a view
         super().backward(step, sent.flatten(0, 1), d_gates, None, d_sent.flatten(0, 1))
@@ -114,6 +116,7 @@ class ScoredStep:
         total = torch.add(*self.room, out=gates.flatten(0, 1))
         for bias in self.weight[self.bias]:
             total.view(-1, row.shape[-1]).add_(bias[:, None])
+        # The ReLU is taken in place: the sum above has been formed, so the products themselves are no longer needed.
         scores = torch.bmm(self.score[0, :, None], self.room[0].relu_())
         scores.baddbmm_(self.score[1, :, None], self.room[1].relu_())
         torch.softmax(scores.view(len(gates), -1, row.shape[-1]).sum(0), 0, out=self.chosen[step])
@@ -131,6 +134,7 @@ class ScoredStep:
         # The backward pass of the softmax.
         d_scores = weights * d_weights
         d_scores = d_scores.addcmul_(weights, d_scores.sum(0), value=-1)[:, None]
+        # The scores of all gates were added up, so each gate has the same gradient.
         d_scores = d_scores.repeat(len(d_gates), 1, 1)
         flat = product.view(-1, row.shape[-1])
         for rows, score, d_score in zip(self.row_ranges, self.score, self.d_score, strict=True):

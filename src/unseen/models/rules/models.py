@@ -14,12 +14,12 @@ import torch.nn.functional as F
 from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
 
-from unseen.config import Config
 from unseen.errors import UsageError
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.constants import arange, constant
 from unseen.models.layers.linear import Linear, affine, uniform_parameter
-from unseen.models.layers.mixture import Gate, Gating, Mixture, RuleTable
+from unseen.models.layers.mixture import Gate, Gating, Mixture, RuleTable, assign_modules
+from unseen.models.layers.router import Routed, Router, RouterOptions, start_orthogonal
 from unseen.models.requirements import describe_along, describe_target, require_field
 from unseen.models.rules.attention import attend_to_others
 from unseen.models.rules.rnn_loop import unroll
@@ -27,13 +27,14 @@ from unseen.models.rules.sizes import GATES, Cell, Match, MHASizes, MLPSizes, RN
 from unseen.spec import Spec
 
 
-class GatingOptions(Config):
-    """The options that the three models share.
+class GatingOptions(RouterOptions):
+    """The options that the three models share; `RouterOptions` has those of routers.
 
     `width` is the encoder's e; the `core` is by default four times as wide. `modules`: by default as many as there are
-    rules; without gating there is one. `partition` is the module of each rule under gating `truth`, by default the rule
-    modulo the number of modules. `match` says how modular models get about as many parameters as the monolithic one: by
-    the authors' equations, or `exact`ly, as far as whole widths allow.
+    rules; without gating there is one. `partition` is the module of each rule under gating `truth`, by default that of the
+    ideal system: rules are dealt to the modules in turn, or by how often they occur if that differs. `match` says how
+    modular models get about as many parameters as the monolithic one: by the authors' equations, or `exact`ly, as far as
+    whole widths allow.
     """
 
     gating: Gating = "joint"
@@ -53,6 +54,22 @@ class GatingOptions(Config):
         """The fields that the sizes of all three models have."""
         sizes = {"gating": self.gating, "rules": rules, "width": self.width, "inputs": inputs, "outputs": outputs}
         return sizes | {"core_width": self.core, "given_modules": self.modules, "match": self.match}
+
+
+def add_router(model: nn.Module, options: GatingOptions, spec: Spec, modules: int, *, recurrent: bool) -> Router | None:
+    """The router of a model, None if its weights are the plain softmax; called after all parameters are drawn."""
+    if options.gating not in ("joint", "operation"):
+        return None
+    if options.orthogonal_router:
+        start_orthogonal(model.get_submodule("scorer"))
+    if options.router_rate != 1:
+        # Every parameter that scores modules is named after it: `scorer.…`, `core.score`, `core.score_bias` or `score`.
+        scorers = [name for name, _ in model.named_parameters() if "score" in name]
+        model.rate_factors = dict.fromkeys(scorers, options.router_rate)  # type: ignore[assignment]
+    rule = spec.field("rule")
+    return options.make_router(
+        modules, rule.width, assign_modules(None, rule.width, modules, rule.prior), recurrent=recurrent
+    )
 
 
 def field_sizes(spec: Spec, name: str, *, tokens: bool) -> tuple[int, int]:
@@ -109,8 +126,6 @@ class RulesMLP(nn.Module):
     """
 
     class Options(GatingOptions):
-        """See `GatingOptions`."""
-
         name: Literal["rules-mlp"] = "rules-mlp"
 
     def __init__(self, options: Options, spec: Spec) -> None:
@@ -118,20 +133,28 @@ class RulesMLP(nn.Module):
         self.local_gating = True  # there are no other tokens
         numbers, rules = field_sizes(spec, "x", tokens=False)
         sizes = self.sizes = MLPSizes(**options.shared_sizes(rules, numbers, spec.target.width))
-        width, inputs = options.width, (numbers + 1) * options.width
+        width = options.width
+        inputs = (numbers + 1) * width
         self.number = nn.Sequential(Linear(1, width), nn.ReLU(), Linear(width, width))
         self.rule = RuleTable(rules, width, width)
         scored = options.gating == "joint"
         self.core = Mixture(sizes.modules, inputs, sizes.inner, sizes.core, shared=True, scored=scored)
-        self.gate = Gate(options.gating, rules, sizes.modules, options.partition)
+        self.gate = Gate(options.gating, rules, sizes.modules, options.partition, spec.field("rule").prior)
         self.scorer = Linear(width, sizes.modules) if options.gating == "operation" else None
         self.decoder = AnswerDecoder(sizes.core, width, spec.target.width)
+        self.router = add_router(self, options, spec, sizes.modules, recurrent=False)
 
     def forward(self, inputs: Mapping[str, Tensor], ctx: Context = NO_CONTEXT) -> Tensor:
         """The prediction, (B, target): logits of yes, or numbers."""
-        rule, codes = inputs["rule"], self.rule()
+        rule = inputs["rule"]
+        codes = self.rule()
         numbers = self.number(inputs["x"][..., None]).flatten(1)
         code = torch.cat([numbers, F.embedding(rule, codes)], -1)
+        if self.router is not None:
+            weights = self._route(self.router, rule, codes, code, ctx)
+            mixed, _ = self.core(code.mT[None], weights)
+            routed: Tensor = self.decoder(mixed)
+            return routed
         weights = self.gate(rule, self.scorer and self.scorer(codes), code)
         mixed, weights = self.core(code.mT[None], weights)
         if weights is not None:
@@ -141,6 +164,13 @@ class RulesMLP(nn.Module):
                 mixed, _ = self.core(code.mT[None], replaced.mT)
         prediction: Tensor = self.decoder(mixed)
         return prediction
+
+    def _route(self, router: Router, rule: Tensor, codes: Tensor, code: Tensor, ctx: Context) -> Tensor:
+        """The weights, (modules, B), of a router."""
+        logits = self.core.scores(code.mT[None]) if self.scorer is None else F.embedding(rule, self.scorer(codes)).mT
+        routed = router.route(logits, ctx)
+        replaced = router.report(routed, rule, lambda x: x.mT, ctx)
+        return routed.weights if replaced is None else replaced.mT
 
 
 class RulesMHA(nn.Module):
@@ -171,25 +201,31 @@ class RulesMHA(nn.Module):
             encoder=options.encoder,
             gate_hidden=options.gate_hidden,
         )
-        width, seen = options.width, (sizes.heads + 1) * sizes.head
+        width = options.width
+        seen = (sizes.heads + 1) * sizes.head
         self.encoder = TokenEncoder(features, rules, sizes.encoded)
         self.project = Linear(sizes.encoded, (3 * sizes.heads + 1) * sizes.modules * sizes.head)
         scored = options.gating == "joint"
         self.core = Mixture(sizes.modules, seen, sizes.inner, width, shared=False, scored=scored)
-        self.gate = Gate(options.gating, rules, sizes.modules, options.partition)
+        self.gate = Gate(options.gating, rules, sizes.modules, options.partition, spec.field("rule").prior)
         self.scorer = RuleTable(rules, sizes.gate, sizes.modules) if options.gating == "operation" else None
         self.decoder = AnswerDecoder(width, width, spec.target.width)
+        self.router = add_router(self, options, spec, sizes.modules, recurrent=False)
 
     def forward(self, inputs: Mapping[str, Tensor], ctx: Context = NO_CONTEXT) -> Tensor:
         """The prediction, (B, N, target): logits of yes, or numbers."""
-        # From here on tokens come first and examples last: see `attention`.
+        # From here on tokens come first and examples last: see `unseen.models.rules.attention`.
         code = self.encoder(inputs["features"], inputs["rule"]).transpose(0, 1)
         tokens, batch, width = code.shape
-        code, rule = code.reshape(-1, width), inputs["rule"].T.flatten()
+        code = code.reshape(-1, width)
+        rule = inputs["rule"].T.flatten()
         seen = attend_to_others(self._project(code).view(-1, tokens, batch), self.sizes.modules, self.sizes.heads)
-        weights = self.gate(rule, self.scorer and self.scorer(), code)
+        if self.router is None:
+            weights = self.gate(rule, self.scorer and self.scorer(), code)
+        else:
+            weights = self._route(self.router, rule.view(tokens, batch), seen.flatten(2), ctx)
         mixed, weights = self.core(seen.flatten(2), weights)
-        if weights is not None:
+        if weights is not None and self.router is None:
             by_token = weights.view(-1, tokens, batch).permute(2, 1, 0)
             replaced = ctx.capture("gating.weights", by_token)
             if replaced is not by_token:  # an analysis has replaced the weights: mix once more
@@ -197,6 +233,13 @@ class RulesMHA(nn.Module):
         answer: Tensor = self.decoder(mixed)
         # Contiguous: the loss is a mean, whose order follows the memory layout.
         return answer.view(tokens, batch, -1).transpose(0, 1).contiguous()
+
+    def _route(self, router: Router, rule: Tensor, seen: Tensor, ctx: Context) -> Tensor:
+        """The weights, (modules, N · B), of a router; `rule` (N, B)."""
+        logits = self.core.scores(seen) if self.scorer is None else F.embedding(rule.flatten(), self.scorer()).mT
+        routed = router.route(logits, ctx)
+        replaced = router.report(routed, rule.mT, lambda x: x.view(-1, *rule.shape).permute(2, 1, 0), ctx)
+        return routed.weights if replaced is None else replaced.permute(2, 1, 0).flatten(1)
 
     def _project(self, code: Tensor) -> Tensor:
         """Queries, keys, values and the modules' own channels: (T, width) → (channels, T)."""
@@ -248,7 +291,9 @@ class RulesRNN(nn.Module):
             bias=options.bias,
             state=options.state,
         )
-        alone, modules, state = options.gating == "none", sizes.modules, sizes.inner
+        alone = options.gating == "none"
+        modules = sizes.modules
+        state = sizes.inner
         gates = (GATES[options.cell], modules, state)
         self.encoder = TokenEncoder(features, rules, options.width)
         self.input_weight = uniform_parameter(state if alone else options.width, options.width, *gates)
@@ -256,15 +301,18 @@ class RulesRNN(nn.Module):
         biases = 2 if alone else int(options.bias)
         self.bias = uniform_parameter(state, biases, *gates) if biases else None
         self.score = uniform_parameter(2 * gates[0] * state, 2, *gates) if options.gating == "joint" else None
-        self.gate = Gate(options.gating, rules, modules, options.partition)
+        self.gate = Gate(options.gating, rules, modules, options.partition, spec.field("rule").prior)
         self.scorer = RuleTable(rules, state, modules, bias=False) if options.gating == "operation" else None
         self.decoder = AnswerDecoder(state, state, spec.target.width)
+        self.router = add_router(self, options, spec, modules, recurrent=True)
 
     def forward(self, inputs: Mapping[str, Tensor], ctx: Context = NO_CONTEXT) -> Tensor:
         """The prediction, (B, N, target): logits of yes, or numbers."""
         code = self.encoder(inputs["x"], inputs["rule"])
         batch, steps, _ = code.shape
-        weights = self.gate(inputs["rule"].T.flatten(), self.scorer and self.scorer(), code)
+        weights = None
+        if self.router is None:
+            weights = self.gate(inputs["rule"].T.flatten(), self.scorer and self.scorer(), code)
         if weights is not None:
             weights = weights.view(-1, steps, batch).transpose(0, 1)
         rows: list[Tensor] = [self.input_weight, self.state_weight]
@@ -272,6 +320,9 @@ class RulesRNN(nn.Module):
             rows.append(self.bias.sum(0, keepdim=True))
         weight = torch.cat(rows)
         x = code.permute(1, 2, 0)
+        if self.router is not None:
+            routed: Tensor = self.decoder(self._unroll_routed(self.router, x, weight, inputs["rule"], ctx))
+            return routed
         if self.sizes.gating == "truth":
             # The weights of all modules one below the other: see `ChosenStep`.
             by_module = weight.permute(2, 0, 1, 3).flatten(0, 1)[:, :, None]
@@ -286,3 +337,23 @@ class RulesRNN(nn.Module):
         # Contiguous: the decoder's bias gradients are sums, whose order follows the memory layout.
         prediction: Tensor = self.decoder(hidden.permute(2, 0, 1).contiguous())
         return prediction
+
+    def _unroll_routed(self, router: Router, x: Tensor, weight: Tensor, rule: Tensor, ctx: Context) -> Tensor:
+        """The hidden states, (B, N, width), under a router; a step's scores are known only when it comes."""
+        if self.scorer is not None:
+            routed = Routed.stack([router.route(step, ctx) for step in F.embedding(rule.T, self.scorer()).mT])
+            hidden = None
+        else:
+            steps: list[Routed] = []
+
+            def route(scores: Tensor) -> Tensor:
+                steps.append(router.route(scores, ctx))
+                return steps[-1].weights
+
+            hidden, _ = unroll(x, weight, self.sizes.cell, score=self.score, route=route)
+            routed = Routed.stack(steps)
+        replaced = router.report(routed, rule, lambda value: value.permute(2, 1, 0), ctx)
+        if hidden is None or replaced is not None:
+            mixing = routed.weights.transpose(0, 1) if replaced is None else replaced.permute(1, 2, 0)
+            hidden, _ = unroll(x, weight, self.sizes.cell, mixing=mixing)
+        return hidden.permute(2, 0, 1).contiguous()

@@ -7,6 +7,7 @@ whole vector registers. The members of a stack are processed one after the other
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -61,6 +62,7 @@ class LSTMCell:
         d_hidden, d_cell = d_new
         d_take, d_forget, d_out, d_candidate = d_gates
         torch.mul(d_hidden, new[0], out=d_out)
+        # Through h′ = o tanh(c′): d_c′ += d_h′ o (1 − tanh²(c′)); d_out already holds d_h′ o tanh(c′).
         d_cell = torch.addcmul(d_cell, d_hidden, out).addcmul_(d_out, notes[0], value=-1)
         update_lstm_backward((take, forget, candidate, out), memory, d_cell, (d_take, d_forget, d_candidate, d_out))
         return d_cell
@@ -78,6 +80,7 @@ class ElmanCell:
     def backward(
         self, gates: Tensor, memory: Tensor, new: Tensor, notes: Tensor, d_new: list[Tensor], d_gates: Tensor
     ) -> Tensor:
+        # d · (1 − h′²) as d − d h′ h′, in place: no square is kept.
         torch.mul(d_new[0], new, out=d_gates).mul_(new).neg_().add_(d_new[0])
         return torch.zeros_like(memory)[None]
 
@@ -93,20 +96,67 @@ def unroll(
     choice: Tensor | None = None,
     mixing: Tensor | None = None,
     score: Tensor | None = None,
+    route: Callable[[Tensor], Tensor] | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """The shared hidden state at every step, (N, width, B), and the weights that mixed the modules, (N, modules, B).
 
     `x` (N, inputs, B); `weight` (rows, gates, modules, width), whose rows are those of input, state and optionally one
     bias. For more than one module, one of `choice`, `mixing` weights and `score`: see `gated_step`.
+    `route` turns the scores of a step, (modules, B), into weights, by default their softmax.
     """
+    # `torch.compile` makes its own backward pass, and the one written here knows no routing but the softmax.
+    if route is not None or torch.compiler.is_compiling():
+        return _unroll_by_autograd(x, weight, cell, choice, mixing, score, route)
     unrolling = _Unrolling(cell, keep=torch.is_grad_enabled())
     hidden, chosen = _Unroll.apply(x, weight, choice, mixing, score, unrolling)  # type: ignore[no-untyped-call]
     return hidden, chosen if score is not None else mixing
 
 
+def _unroll_by_autograd(
+    x: Tensor,
+    weight: Tensor,
+    cell: Cell,
+    choice: Tensor | None,
+    mixing: Tensor | None,
+    score: Tensor | None,
+    route: Callable[[Tensor], Tensor] | None,
+) -> tuple[Tensor, Tensor | None]:
+    """`unroll` from plain operations, differentiated by torch."""
+    steps, inputs, batch = x.shape
+    rows, gate_count, modules, width = weight.shape
+    biases = (rows if choice is None else rows // choice.shape[1]) - inputs - width
+    flat = weight.flatten(1).mT
+    state = x.new_zeros(width, batch)
+    memory = state
+    hidden: list[Tensor] = []
+    mixed_by: list[Tensor] = []
+    for k in range(steps):
+        row = torch.cat([x[k], state, x.new_ones(biases, batch)])
+        if choice is not None:
+            row = (choice[k][:, None] * row).flatten(0, 1)
+        gates = (flat @ row).view(gate_count, modules, width, batch)
+        weights = None if mixing is None else mixing[k]
+        if score is not None:
+            products = flat[:, :inputs] @ x[k], flat[:, inputs : inputs + width] @ state
+            scores = [s[..., None] * p.view(gates.shape).relu() for s, p in zip(score, products, strict=True)]
+            total = (scores[0] + scores[1]).sum((0, 2))
+            weights = total.softmax(0) if route is None else route(total)
+            mixed_by.append(weights)
+        if cell == "lstm":
+            take, forget, out = gates[:3].sigmoid().unbind(0)
+            new_memory = forget * memory + take * gates[3].tanh()
+            new = torch.stack([out * new_memory.tanh(), new_memory])
+        else:
+            new = gates.tanh()
+        mixed = new[:, 0] if weights is None else (new * weights[:, None]).sum(1)
+        state, memory = mixed[0], mixed[-1]
+        hidden.append(state)
+    return torch.stack(hidden), torch.stack(mixed_by) if score is not None else mixing
+
+
 @dataclass
 class _Unrolling:
-    """What the forward pass hands to the backward pass besides tensors: the loops of the members, if `keep`."""
+    """The state that the forward pass leaves for the backward pass besides tensors: the members' loops, if `keep`."""
 
     cell: Cell
     keep: bool
@@ -228,6 +278,7 @@ class _MemberLoop:
         self.step.clear()
         for k in range(len(self.rows) - 1, -1, -1):
             new, weights = self.new[k], self.step.weights(k)
+            # Modules share one state, so each new state has the gradient of the mixed one, times its weight below.
             d_new = [d_state[None], d_memory[None]][: self.cell.states]
             d_weights = None
             if weights is not None:

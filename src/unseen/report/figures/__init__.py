@@ -6,12 +6,27 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from unseen.errors import UsageError, nearest
+from unseen.names import family_of
 from unseen.report.data import Source
 from unseen.report.exam_scores import is_exam
 from unseen.report.figure import Figure
+from unseen.studies.study import is_catalogued
 
-MODULES = {"": "general", "rules": "rules", "ctl": "ctl", "gcog": "gcog", "retrieval": "retrieval", "exam": "exam"}
-"""The module of the figures of each family; '' for those of any study. Each module has a tuple `FIGURES`."""
+MODULES = {
+    "": "general",
+    "rules": "rules",
+    "ctl": "ctl",
+    "gcog": "gcog",
+    "retrieval": "retrieval",
+    "groups": "groups",
+    "recall": "recall",
+    "exam": "exam",
+    "inside": "inside",
+}
+"""The module of the figures of each family; '' for those of any study, `inside` for those of studies that look inside.
+
+Each module has a tuple `FIGURES`.
+"""
 
 
 def figures(families: Iterable[str] = tuple(MODULES)) -> list[Figure]:
@@ -27,7 +42,10 @@ def figures_of(source: Source) -> list[Figure]:
     """The figures that may have something to draw from a store."""
     if is_exam(source):  # the worlds of an exam are too small for the figures of the papers
         return figures({"", "exam"})
-    return figures({"", *(name.split("/")[0] for name in source.runs["task"])})
+    applicable = figures({"", "inside", *(family_of(name) for name in source.runs["task"])})
+    if is_catalogued(source.name):
+        return applicable
+    return [figure for figure in applicable if not figure.illustrative]
 
 
 def figure(name: str) -> Figure:

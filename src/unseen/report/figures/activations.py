@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from unseen.analysis.routing import best_map
-from unseen.analysis.specialization_metrics import alignment
+from unseen.analysis.assignment import best_map
+from unseen.analysis.specialization_metrics import ENTRY_FACTOR, ENTRY_METRIC, alignment
 from unseen.errors import CheckFailed, UsageError
+from unseen.names import family_of
 from unseen.randomness import Floats
 from unseen.report.baselines import unseen_notes
 from unseen.report.charts import contrasting_ink, heat_scale
@@ -231,13 +232,13 @@ def _attention_fill() -> Any:
 
 
 def draw_activation(source: Source) -> Drawing | None:
-    """The activation matrices of models of the rules family."""
-    return _draw_extremes(source, "rules/", _inspect_activation)
+    """The activation matrices of models of the rules family: from their weights, or as they were recorded."""
+    return _draw_extremes(source, "rules", _inspect_activation, _read_activation)
 
 
 def draw_attention(source: Source) -> Drawing | None:
     """The attention of models of the retrieval family."""
-    return _draw_extremes(source, "retrieval/", _inspect_attention)
+    return _draw_extremes(source, "retrieval", _inspect_attention)
 
 
 def _inspect_activation(stack: Stack, task: Any) -> Inspection | None:
@@ -245,7 +246,32 @@ def _inspect_activation(stack: Stack, task: Any) -> Inspection | None:
 
     if inspect.no_activation(stack, task):
         return None
-    matrix = inspect.activation(stack, task, ACTIVATION_EXAMPLES)
+    return _present_activation(inspect.activation(stack, task, ACTIVATION_EXAMPLES), task)
+
+
+def _read_activation(source: Source, trial: str) -> tuple[Inspection, str] | None:
+    """The activation matrix that was recorded of a user's model, and of which weights it is."""
+    task: Any = source.task(trial)
+    rows = _matrix_records(source)
+    rows = rows[rows["trial"] == trial]
+    for selection in SELECTIONS:
+        entries = rows[rows["selection"] == selection]
+        if entries.empty or task is None:
+            continue
+        indices = entries["level"].str.split(", ", expand=True).astype(int)
+        matrix = np.full((len(task.pi), indices[1].max() + 1), np.nan)
+        matrix[indices[0], indices[1]] = entries["value"]
+        return _present_activation(matrix, task), selection
+    return None
+
+
+def _matrix_records(source: Source) -> pd.DataFrame:
+    """The entries of activation matrices, which are recorded of users' models."""
+    records = source.records
+    return records[(records["metric"] == ENTRY_METRIC) & (records["factor"] == ENTRY_FACTOR)]
+
+
+def _present_activation(matrix: Floats, task: Any) -> Inspection:
     cells = activation_cells(matrix, task.pi)
     remark = f"{100 * weight_outside(matrix, task.pi):.1f} % outside the best assignment"
     return activation_chart(cells), cells, remark
@@ -288,13 +314,20 @@ def inspect_run(
     return None
 
 
-def _draw_extremes(source: Source, family: str, inspect: Callable[[Stack, Task], Inspection | None]) -> Drawing | None:
-    """The best and the worst run of each series, at the first configuration that has weights."""
+def _draw_extremes(
+    source: Source,
+    family: str,
+    inspect: Callable[[Stack, Task], Inspection | None],
+    read: Callable[[Source, str], tuple[Inspection, str] | None] = lambda source, trial: None,
+) -> Drawing | None:
+    """The best and the worst run of each series, at the first configuration that has weights.
+
+    `read` finds what was recorded of a run, if its weights can't be inspected.
+    """
     alt = load_altair()
-    stored = {file.name.partition(".")[0] for file in (source.directory / "weights").glob("*.safetensors")}
-    stored &= {
-        trial for trial, task in zip(source.runs["trial"], source.runs["task"], strict=True) if task.startswith(family)
-    }
+    stored = set(source.with_weights)
+    stored |= set(_matrix_records(source)["trial"]) if len(source.records) else set()
+    stored &= set(source.runs["trial"][source.runs["task"].map(family_of) == family])
     if not stored:
         return None
     panels: list[Any] = []
@@ -308,7 +341,8 @@ def _draw_extremes(source: Source, family: str, inspect: Callable[[Stack, Task],
             extremes = [("best", ranked.iloc[0]), ("worst", ranked.iloc[-1])][: len(ranked)]
             for rank, run in extremes:
                 inspected += 1
-                result = inspect_run(source, str(run["trial"]), SELECTIONS, inspect)
+                trial = str(run["trial"])
+                result = inspect_run(source, trial, SELECTIONS, inspect) or read(source, trial)
                 if result is None:
                     continue
                 (chart, data, remark), selection = result

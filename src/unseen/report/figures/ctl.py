@@ -11,10 +11,12 @@ from typing import Any
 
 import pandas as pd
 
+from unseen.claims.papers import option_column
 from unseen.claims.papers.ctl import TABLE1
+from unseen.names import name_in_family
 from unseen.report.baselines import CHANCE, ORACLE, mean_baselines, select_baselines
 from unseen.report.charts import ENDED, NOT_CONVERGED, contrasting_ink, count_tooltips, heat_scale, number_tooltips
-from unseen.report.data import Source, means, option_column
+from unseen.report.data import Source, means
 from unseen.report.dot_plot import PRINTED, DotPanel, dot_panels, panel_table
 from unseen.report.figure import Drawing, Figure, count_runs
 from unseen.report.figures.ctl_functions import draw_cosines, draw_gaps, draw_pairs
@@ -60,7 +62,7 @@ def _printed_marks(task: str, split: str, models: set[str]) -> pd.DataFrame:
     """The paper's means and standard deviations as marks of a panel."""
     rows = []
     for model in sorted(models):  # a set has another order in every process, and the page must not
-        mean, deviation = TABLE1[task.removeprefix("ctl/")][model] if split == OOD else PRINTED_IID
+        mean, deviation = TABLE1[name_in_family(task)][model] if split == OOD else PRINTED_IID
         rows.append([model, mean, mean - deviation, min(1.0, mean + deviation), PRINTED, "printed", "printed mean"])
     return pd.DataFrame(rows, columns=["row", "value", "low", "high", "mark", "what", "say"])
 
@@ -128,7 +130,7 @@ def _grid_figure(number: int, model: str) -> Figure:
 
 
 def _cosine_figure(number: int, title: str, task: str, worst: bool, two_symbols: bool = False) -> Figure:
-    run = f"the {'worst' if worst else 'best'} NDR on {task.removeprefix('ctl/')}"
+    run = f"the {'worst' if worst else 'best'} NDR on {name_in_family(task)}"
     if two_symbols:
         run += "; the symbols whose clusters agree with the groups the most and the least"
     return Figure(

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pandas as pd
 
 from unseen.analysis.accuracy import CONVERGED
+from unseen.claims.papers import option_column
 from unseen.claims.papers.ctl_measures import FUNCTIONS
 from unseen.report.baselines import unseen_notes
-from unseen.report.data import Source, option_column
+from unseen.report.data import Source
 from unseen.report.figure import HOLLOW, run_notes
 
 IID, OOD = "iid", "ood/transition"

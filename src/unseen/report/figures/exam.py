@@ -161,6 +161,7 @@ def _matrix_table(results: ExamResults) -> pd.DataFrame:
     and the `text` of the cell.
     """
     reference = results.reference.assign(model=results.reference["model"] + f" ({REFERENCE})")
+    reference_models = set(reference["model"])
     scores = pd.concat([results.scores, reference], ignore_index=True)
     rows = normalise_scores(scores, results.bounds)
     # The score of a seed is its mean over the tests of an ability, of those that it has learned.
@@ -177,16 +178,15 @@ def _matrix_table(results: ExamResults) -> pd.DataFrame:
     table = cells.merge(counts, how="left").merge(mean, how="left")
     numbers = ["runs", "learned", "not_converged"]
     table[numbers] = table[numbers].fillna(0).astype(int)
-    texts = [_cell_text(results, row) for row in table.to_dict("records")]
+    texts = [_cell_text(results, row, row["model"] in reference_models) for row in table.to_dict("records")]
     return table.assign(text=texts, doubt=(table["learned"] < table["runs"]).astype(int))
 
 
-def _cell_text(results: ExamResults, row: dict[Hashable, Any]) -> str:
+def _cell_text(results: ExamResults, row: dict[Hashable, Any], is_reference: bool) -> str:
     if pd.notna(row["score"]):
         return f"{row['score']:.2f}" + (" ○" if row["not_converged"] else "")
     if row["runs"]:
         return NOT_LEARNED
-    is_reference = str(row["model"]).endswith(f"({REFERENCE})")
     unreported = (row["model"], row["ability"]) in results.untraced
     return NO_ACTIVATIONS if unreported or (is_reference and row["ability"] in METRICS) else MISSING
 
@@ -200,7 +200,10 @@ def _matrix_chart(table: pd.DataFrame) -> Any:
     y = alt.Y("model:N", sort=list(dict.fromkeys(table["model"])), title=None, axis=y_axis)
     tooltip = [alt.Tooltip("model:N"), alt.Tooltip("ability:N"), *number_tooltips(".3f", "score", "low", "high")]
     tooltip += [alt.Tooltip("learned:Q"), *count_tooltips()]
-    legend = alt.Legend(title="chance to oracle", format=".1f", gradientLength=150)
+    # Below the matrix: beside it, the legend of a single model is taller than the matrix and does not fit the page.
+    legend = alt.Legend(
+        title="chance to oracle", format=".1f", gradientLength=150, orient="bottom", direction="horizontal"
+    )
     colour = alt.Color("score:Q", scale=heat_scale(clamp=True), legend=legend)
     scored = alt.Chart(table[table["score"].notna()]).encode(x=x, y=y)
     ink = contrasting_ink("datum.score > 0.6")
@@ -224,7 +227,7 @@ FIGURES = (
         "Every ability",
         "ours",
         "Every dot is a run, hollow if it had not converged, a diamond if it has not learned in distribution. Ticks: "
-        "means with their 95 % bootstrap intervals over runs; out of distribution of those that have learned. Grey, "
+        "means with their 95 % intervals over runs; out of distribution of those that have learned. Grey, "
         "with names: means of the reference backbones. Marked: chance, the best shortcut, the oracle. Weights best on "
         "validation.",
         draw_abilities,

@@ -98,7 +98,7 @@ def group_settings(source: Source) -> list[tuple[str, pd.DataFrame]]:
     axes = [axis for axis in source.axes if axis not in ("task", "model") and runs[axis].nunique() > 1]
     headings = []
     for run in runs.to_dict("records"):
-        levels = [f"{axis} {title_of(run[axis])}" for axis in axes if pd.notna(run[axis])]
+        levels = [f"{axis} {title_of(run[axis], axis)}" for axis in axes if pd.notna(run[axis])]
         headings.append(" · ".join([run["task"], *levels]))
     groups = runs.groupby(pd.Series(headings, runs.index, dtype=object), sort=False)
     return [(str(heading), group) for heading, group in groups]

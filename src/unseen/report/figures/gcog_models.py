@@ -78,8 +78,11 @@ def count_parameters(model: str, options: Mapping[str, Any], spec: Spec) -> int 
 
 def _describe_differences(values: Mapping[str, Any], others: list[Mapping[str, Any]]) -> str:
     """The options in which models of one name differ, with their values."""
-    differing = [name for name in values if len({other[name] for other in others}) > 1]
-    return ", ".join(f"{name} {values[name]}" for name in differing)
+    phrases = []
+    for name, value in values.items():
+        if len({other[name] for other in others}) > 1:
+            phrases.append(f"{name} {value}")
+    return ", ".join(phrases)
 
 
 def _sizes_chart(table: pd.DataFrame) -> Any:
@@ -118,9 +121,9 @@ def draw_layers(source: Source) -> Drawing | None:
             continue
         distributions = data.by_distribution(rows, task)
         outside = data.matching_splits(rows, OUTSIDE[task])
-        levels = {
-            axis: [f"{level:g}" for level in sorted(set(runs[axis].astype(float)))] for axis in ("layers", "heads")
-        }
+        levels = {}
+        for axis in ("layers", "heads"):
+            levels[axis] = [f"{level:g}" for level in sorted(set(runs[axis].astype(float)))]
         blocks = []
         for name in (IID, OOD):
             scores = distributions[name]

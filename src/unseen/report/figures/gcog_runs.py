@@ -6,17 +6,18 @@ which leave out the runs that are drawn as diamonds here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from unseen.claims.papers import gcog_measures as measures
-from unseen.claims.papers.gcog_measures import IID, INSIDE, LEARNED, OOD, OUTSIDE, TRAINING
+from unseen.claims.papers import option_column
+from unseen.claims.papers.gcog_measures import IID, INSIDE, LEARNED, OOD, OUTSIDE, TRAINING, split_numbers
+from unseen.names import SplitGroup, is_ood, parse_split
 from unseen.report.baselines import CHANCE, mean_baselines, select_baselines, unseen_notes
 from unseen.report.charts import ENDED, NOT_CONVERGED, NOT_LEARNED
-from unseen.report.data import Source, option_column
+from unseen.report.data import Source
 from unseen.report.theme import title_of
 from unseen.studies.catalog.gcog import BERT, MODELS
 from unseen.tasks.gcog.audit import compute_operator_chance
@@ -62,8 +63,11 @@ def run_states(source: Source, runs: pd.DataFrame) -> pd.Series:
 
 def by_distribution(rows: pd.DataFrame, task: str) -> dict[str, pd.DataFrame]:
     """The rows under the names that the claims use, `TRAINING`, `IID` and `OOD`: means over splits, run by run."""
-    patterns = {TRAINING: "train", IID: INSIDE[task], OOD: OUTSIDE[task]}
-    return {name: mean_over_splits(rows[rows["split"].str.fullmatch(split)]) for name, split in patterns.items()}
+    groups = {TRAINING: SplitGroup(("train",)), IID: INSIDE[task], OOD: OUTSIDE[task]}
+    tables = {}
+    for name, splits in groups.items():
+        tables[name] = mean_over_splits(rows[[split in splits for split in rows["split"]]])
+    return tables
 
 
 def mean_over_splits(rows: pd.DataFrame) -> pd.DataFrame:
@@ -73,10 +77,10 @@ def mean_over_splits(rows: pd.DataFrame) -> pd.DataFrame:
     return ordered.assign(value=ordered.groupby(by)["value"].transform("mean")).drop_duplicates(by).sort_index()
 
 
-def select_numbered(rows: pd.DataFrame, pattern: str) -> pd.DataFrame:
-    """The rows on splits that end in a number (`iid/distractors=5`), with that `number`."""
-    number = rows["split"].str.extract(pattern)[0]
-    return rows[number.notna()].assign(number=number.dropna().astype(float))
+def select_numbered(rows: pd.DataFrame, factor: str) -> pd.DataFrame:
+    """The rows on splits with one number of a factor (`iid/distractors=5`), with that `number`."""
+    number = split_numbers(rows["split"], factor)
+    return rows[number.notna()].assign(number=number.dropna())
 
 
 def curve_points(source: Source, runs: pd.DataFrame, split: str, metric: str) -> pd.DataFrame:
@@ -110,12 +114,13 @@ def references(source: Source, runs: pd.DataFrame, splits: Sequence[str]) -> dic
 
 
 def describe_unseen(source: Source, runs: pd.DataFrame, splits: Iterable[str]) -> list[str]:
-    """What is unseen in the splits of some runs; splits by number of distractors share one sentence."""
+    """Notes on what is unseen in the splits of some runs; splits by number of distractors share one sentence."""
     others = []
     distractors = []
     for name in splits:
-        if re.fullmatch(OUTSIDE[measures.DISTRACTOR], name):
-            distractors.append(int(name.rpartition("=")[2]))
+        number = parse_split(name).number("distractors")
+        if number is not None and is_ood(name):
+            distractors.append(number)
         else:
             others.append(name)
     notes = unseen_notes(source.where(source.runs["trial"].isin(runs["trial"])), others)
@@ -125,9 +130,9 @@ def describe_unseen(source: Source, runs: pd.DataFrame, splits: Iterable[str]) -
     return notes
 
 
-def matching_splits(rows: pd.DataFrame, pattern: str) -> list[str]:
-    """The splits with a record whose names match a pattern."""
-    return [name for name in dict.fromkeys(rows["split"]) if re.fullmatch(pattern, name)]
+def matching_splits(rows: pd.DataFrame, group: SplitGroup) -> list[str]:
+    """The splits of a group that have a record."""
+    return [name for name in dict.fromkeys(rows["split"]) if name in group]
 
 
 def has_paper_grid(runs: pd.DataFrame) -> bool:

@@ -13,6 +13,7 @@ from unseen.claims.papers import gcog as claims
 from unseen.claims.papers import gcog_measures as measures
 from unseen.claims.papers.gcog_measures import DISTRACTOR, IID, INSIDE, OOD, OPERATORS, OUTSIDE, PRODUCTIVE, TRAINING
 from unseen.claims.papers.gcog_measures import TREES as TREE_TASK
+from unseen.names import SplitGroup, is_ood
 from unseen.report.charts import add_heading, stack_charts
 from unseen.report.data import Source
 from unseen.report.dot_plot import ACCURACY, AT_LEAST, PRINTED, DotPanel, ValueAxis, dot_panels, panel_table
@@ -21,12 +22,10 @@ from unseen.report.figures import gcog_runs as data
 from unseen.report.line_plot import NumberPanel, curve_chart, mean_curves, number_chart, number_table
 from unseen.report.theme import load_altair, title_of
 
-MIXED = "ood/mixed-leaves"
+MIXED = SplitGroup(("ood/mixed-leaves",))
 MARKS = f"'{PRINTED}' a printed accuracy, '{AT_LEAST}' a printed lower bound."
 HOLD_OUT = "hold_out"
 """The column of the claims' tables with the hold-out of operators and objects."""
-_DISTRACTORS = r"^(?:iid|ood)/distractors=(\d+)$"
-_DEPTH = r"^(?:iid|ood)/depth=(\d+)$"
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,13 @@ _RELATIVE = {"positions": ("relative",)}
 _DEPTHS_1_AND_3 = {"trained_on": ("1 and 3",)}
 FIGURE3 = (SplitBlock(DISTRACTOR, printed=(claims.DISTRACTORS_LEARNED,)),)
 FIGURE4 = (
-    SplitBlock(OPERATORS, "single operators", {HOLD_OUT: ("clean",)}, (claims.OPERATORS_LEARNED, claims.OPERATORS_NEW)),
-    SplitBlock(OPERATORS, "single operators, the published split", {HOLD_OUT: ("released",)}, (claims.LEAK,)),
+    SplitBlock(OPERATORS, "single operators", {HOLD_OUT: ("clean",)}),
+    SplitBlock(
+        OPERATORS,
+        "single operators, the published split",
+        {HOLD_OUT: ("released",)},
+        (claims.OPERATORS_LEARNED, claims.OPERATORS_NEW, claims.LEAK),
+    ),
     SplitBlock(
         OPERATORS,
         "single operators, the published split without its leak",
@@ -108,7 +112,7 @@ def _draw_block(block: SplitBlock, source: Source, runs: pd.DataFrame, rows: pd.
     lines.append(dot_panels(panels, models, models, columns=len(panels), width=width))
     chart = alt.vconcat(*lines, spacing=18)
     notes = [MARKS] if any(panel.marks is not None for panel in panels) else []
-    outside = data.matching_splits(rows, f"{OUTSIDE[block.task]}|{MIXED}")
+    outside = data.matching_splits(rows, OUTSIDE[block.task] | MIXED)
     unseen = data.describe_unseen(source, runs, outside)
     table = pd.concat([panel_table(panels), *tables], ignore_index=True).assign(task=block.task)
     if block.heading:
@@ -121,23 +125,25 @@ def _draw_block(block: SplitBlock, source: Source, runs: pd.DataFrame, rows: pd.
 def _accuracy_panels(block: SplitBlock, source: Source, runs: pd.DataFrame, rows: pd.DataFrame) -> list[DotPanel]:
     """Training accuracy beside IID and OOD accuracy, or beside accuracy by depth where the depth is new."""
     distributions = data.by_distribution(rows, block.task)
-    # Title → pattern of the splits, and the rows of the panel.
-    selected: dict[str, tuple[str, pd.DataFrame]] = {TRAINING: ("train", distributions[TRAINING])}
+    # Title → the splits, and the rows of the panel.
+    selected: dict[str, tuple[SplitGroup, pd.DataFrame]] = {}
+    selected[TRAINING] = (SplitGroup(("train",)), distributions[TRAINING])
     if block.task == PRODUCTIVE:
-        by_depth = data.select_numbered(rows, _DEPTH)
-        if not by_depth["split"].str.startswith("iid").any():  # a single depth was trained, so its split is `iid`
+        by_depth = data.select_numbered(rows, "depth")
+        if by_depth["split"].map(is_ood).all():  # a single depth was trained, so its split is `iid`
             title = f"depth {runs['trained_on'].iloc[0]} (IID)"
-            selected[title] = ("iid", rows[rows["split"] == "iid"])
+            selected[title] = (SplitGroup(("iid",)), rows[rows["split"] == "iid"])
         for depth, group in sorted(by_depth.groupby("number")):
             split = group["split"].iloc[0]
-            selected[f"depth {depth:g} ({'IID' if split.startswith('iid') else 'OOD'})"] = (split, group)
+            title = f"depth {depth:g} ({'OOD' if is_ood(split) else 'IID'})"
+            selected[title] = (SplitGroup((split,)), group)
     else:
         selected[IID] = (INSIDE[block.task], distributions[IID])
         selected[OOD] = (OUTSIDE[block.task], distributions[OOD])
-        selected["OOD, mixed leaves"] = (MIXED, rows[rows["split"] == MIXED])
+        selected["OOD, mixed leaves"] = (MIXED, rows[rows["split"].isin(MIXED.names)])
     printed = printed_marks(block) if data.has_paper_grid(runs) else pd.DataFrame(columns=["metric", "row"])
     panels = []
-    for title, (pattern, values) in selected.items():
+    for title, (splits, values) in selected.items():
         if values.empty:
             continue
         marks = printed[(printed["metric"] == title) & printed["row"].isin(values["series"])].drop(columns="metric")
@@ -145,7 +151,7 @@ def _accuracy_panels(block: SplitBlock, source: Source, runs: pd.DataFrame, rows
             DotPanel(
                 title,
                 values.assign(row=values["series"]),
-                data.references(source, runs, data.matching_splits(rows, pattern)),
+                data.references(source, runs, data.matching_splits(rows, splits)),
                 marks if len(marks) else None,
                 count_all=title == TRAINING,
             )
@@ -211,8 +217,8 @@ def _draw_curves(source: Source, runs: pd.DataFrame, models: Sequence[str]) -> t
 
 def _distractor_panel(source: Source, runs: pd.DataFrame, rows: pd.DataFrame) -> NumberPanel | None:
     """Accuracy against the number of distractors."""
-    by_number = data.select_numbered(rows, _DISTRACTORS)
-    new = by_number["split"].str.startswith("ood")
+    by_number = data.select_numbered(rows, "distractors")
+    new = by_number["split"].map(is_ood).astype(bool)
     if not new.any():
         return None
     first_new = by_number["number"][new].min()

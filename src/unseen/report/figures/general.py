@@ -76,8 +76,7 @@ def seeds_table(source: Source, layout: ChartLayout) -> pd.DataFrame:
         tables.append(runs)
     mean = layout.means("panel", "series").rename(columns={"mean": "value"}).assign(kind="mean")
     tables.append(mean.assign(name=mean["value"].map(layout.metric.text)))
-    # A single panel has room for more shortcuts.
-    references = baseline_rows(source, layout, shortcuts=3 if len(layout.panels) == 1 else 1)
+    references = baseline_rows(source, layout, shortcuts=1)  # names of more than one would overlap
     if len(references):
         tables.append(references)
     table = pd.concat(tables, ignore_index=True)
@@ -246,15 +245,15 @@ FIGURES = (
         "Every seed",
         "ours",
         "Every dot is a run, hollow if it had not converged when training ended. Below: the mean with its 95 % "
-        "bootstrap interval over runs. Dashed: chance, the best shortcut baseline, and the oracle.",
+        "interval over runs (Student's t). Dashed: chance, the best shortcut baseline, and the oracle.",
         draw_seeds,
     ),
     Figure(
         "splits",
         "What changes outside the training distribution",
         "ours",
-        "Means on every split with their 95 % bootstrap intervals over runs, from the most familiar on the left to "
-        "the least familiar on the right. Dashed: the best shortcut baseline, and the oracle.",
+        "Means on every split with their 95 % intervals over runs, from the most familiar on the left to "
+        "the least familiar on the right. Dashed: chance, the best shortcut baseline, and the oracle.",
         draw_splits,
     ),
     Figure(
@@ -262,8 +261,8 @@ FIGURES = (
         "Learning curves",
         "ours",
         "Means over runs on the validation data during training. Bands contain all runs (of more than 20 the middle "
-        "95 %). Dots are the last points of runs, hollow if these had not converged. Dashed: the best shortcut "
-        "baseline, and the oracle.",
+        "95 %). Dots are the last points of runs, hollow if these had not converged. Dashed: chance, the best "
+        "shortcut baseline, and the oracle.",
         draw_curves,
     ),
     Figure(
@@ -295,6 +294,7 @@ FIGURES = (
         f"Activation matrices. {_LOOK_INSIDE}: how much of each rule goes to each module. Framed: the best assignment "
         f"of rules to modules. {_STORED_WEIGHTS}",
         draw_activation,
+        reads_activations=True,
     ),
     Figure(
         "attention",
@@ -304,5 +304,6 @@ FIGURES = (
         "features. Right, with self-attention: the attention between tokens, averaged over these examples. "
         f"{_STORED_WEIGHTS}",
         draw_attention,
+        reads_activations=True,
     ),
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from unseen.claims.papers import option_column
 from unseen.report.baselines import REFERENCE, baseline_rows, best_and_oracle
 from unseen.report.charts import (
     ENDED,
@@ -21,7 +23,7 @@ from unseen.report.charts import (
     metric_tooltip,
     stack_charts,
 )
-from unseen.report.data import Source, option_column
+from unseen.report.data import Source
 from unseen.report.figure import HOLLOW, Drawing, layout_notes
 from unseen.report.layout import METRICS, SPLIT, ChartLayout, arrange
 from unseen.report.theme import load_altair
@@ -34,7 +36,7 @@ FULL_BAND_RUNS = 20
 def draw_curves(source: Source) -> Drawing | None:
     """Curves on the validation split, with a panel per configuration; unfinished runs as far as they have come."""
     points = source.curves()
-    points = points[(points[SPLIT] != "train") & points["value"].notna()]
+    points = _validation_points(source, points[(points[SPLIT] != "train") & points["value"].notna()])
     not_converged = source.runs.drop_duplicates("trial").set_index("trial")["not_converged"]
     arranged = []
     tables = []
@@ -54,13 +56,26 @@ def draw_curves(source: Source) -> Drawing | None:
         charts.append(_curves_chart(layout, table))
     if not arranged:
         return None
-    splits = dict.fromkeys(name for layout in arranged for name in layout.splits)
+    splits = dict.fromkeys(chain.from_iterable(layout.splits for layout in arranged))
     notes = [f"Score on {' and '.join(splits)}."]
     if (source.runs["status"] == "stopped").any():
         notes.append("A run that stopped early keeps its last value in the mean.")
     mark = HOLLOW if all(len(layout.rows) <= MAX_DOTS for layout in arranged) else ""
     data = pd.concat(tables, ignore_index=True)
     return Drawing(stack_charts(charts), data, (*notes, *layout_notes(source, arranged, mark)))
+
+
+def _validation_points(source: Source, points: pd.DataFrame) -> pd.DataFrame:
+    """The points on the split on which each run was validated; other splits on its curve are for claims."""
+    splits = points[["trial", SPLIT]].drop_duplicates()
+    if not splits["trial"].duplicated().any():
+        return points
+    validated = {}
+    for trial in splits["trial"].unique():
+        task = source.task(trial)
+        # A task that this release does not know: the split with the most points.
+        validated[trial] = points[SPLIT][points["trial"] == trial].mode()[0] if task is None else task.validation
+    return points[points[SPLIT] == points["trial"].map(validated)]
 
 
 def _curves_table(source: Source, layout: ChartLayout, points: pd.DataFrame) -> pd.DataFrame:

@@ -12,16 +12,16 @@ import pandas as pd
 
 from unseen.analysis.attention import ANALYSES
 from unseen.claims.papers import retrieval as claims
-from unseen.claims.papers.retrieval import LENGTH, LSTM, LSTM_ATTENTION, TABLE2, VARIANTS
+from unseen.claims.papers.retrieval import ATTENTION, BOTH, LENGTH, LSTM, LSTM_ATTENTION, TABLE2, TEST, VARIANTS
+from unseen.names import name_in_family
 from unseen.report.baselines import CHANCE, MAX_TASKS, mean_baselines, select_baselines, unseen_notes
-from unseen.report.charts import ENDED, NOT_CONVERGED, concat_charts
+from unseen.report.charts import ENDED, NOT_CONVERGED, concat_charts, widen
 from unseen.report.data import Source
 from unseen.report.dot_plot import PRINTED, DotPanel, ValueAxis, dot_panels, panel_table, panel_title, run_dots
 from unseen.report.figure import Drawing, Figure, run_notes
 from unseen.report.line_plot import NumberPanel, legend_channel, number_chart, number_table
 from unseen.report.theme import load_altair
 
-TEST = "ood/single"
 TASKS = tuple(f"retrieval/{name}" for name in claims.TABLE2)
 MODELS = (*VARIANTS, LSTM, LSTM_ATTENTION)
 LATER = {"R7/positive": "answer yes", "R7/wrong order": "wrong order"}
@@ -64,7 +64,7 @@ def variant_runs(source: Source) -> pd.DataFrame:
     """The runs of a variant of the paper's models, with their `length` and the `short` name of their task."""
     runs = claims.columns(source.runs)
     runs = runs[runs["variant"].isin(MODELS)] if "variant" in runs else runs.iloc[:0]
-    return runs.assign(short=runs["task"].str.removeprefix("retrieval/"))
+    return runs.assign(short=runs["task"].map(name_in_family))
 
 
 def table_runs(source: Source) -> pd.DataFrame:
@@ -85,13 +85,7 @@ def best_scores(
     """
     if runs.empty:
         return runs
-    records = source.records
-    rows = records[
-        (records["selection"] == "best")
-        & (records["split"] == TEST)
-        & (records["factor"] == factor)
-        & (records["metric"] == metric)
-    ]
+    rows = claims.select_test_records(source.records, metric, factor)
     state = np.where(runs["not_converged"] == 1, NOT_CONVERGED, ENDED)
     described = runs.assign(series=runs[series].astype(str), state=state)
     described = described.drop(columns=[name for name in ("level", "value") if name in described])
@@ -150,7 +144,7 @@ def draw_table2(source: Source) -> Drawing | None:
         scores = rows[rows["task"] == task]
         if scores.empty:
             continue
-        name = task.removeprefix("retrieval/")
+        name = name_in_family(task)
         marks = None
         if has_paper_length(task_runs):
             printed = zip(VARIANTS, TABLE2[name], strict=True)
@@ -183,14 +177,12 @@ def draw_table3(source: Source) -> Drawing | None:
                 continue
             marks = None
             if metric == "R7/positive" and has_paper_length(runs[runs["task"] == task]):
-                marks = _printed_marks(
-                    [
-                        (number.variant.replace("-", "−"), number.value, number.spread or 0.0)
-                        for number in analysis.published
-                        if number.task == task
-                    ]
-                )
-            title = f"{task.removeprefix('retrieval/')}, {description}"
+                printed = []
+                for number in analysis.published:
+                    if number.task == task:
+                        printed.append((number.variant.replace("-", "−"), number.value, number.spread or 0.0))
+                marks = _printed_marks(printed)
+            title = f"{name_in_family(task)}, {description}"
             panels.append(DotPanel(title, rows.assign(row=rows["series"]), {"both alike": 0.0}, marks))
     if not panels:
         return None
@@ -221,13 +213,14 @@ def draw_lengths(source: Source) -> Drawing | None:
     rows = rows.assign(number=rows["length"].astype(float))
     models = sort_models(rows["series"])
     axis = accuracy_axis(rows)
+    width = widen(185, 4, rows["task"].nunique())
     charts = []
     tables = []
     for task in TASKS:
         scores = rows[rows["task"] == task]
         if len(scores):
-            panel = NumberPanel(task.removeprefix("retrieval/"), scores, baseline_references(source, scores))
-            charts.append(number_chart(panel, models, "length", axis, width=185))
+            panel = NumberPanel(name_in_family(task), scores, baseline_references(source, scores))
+            charts.append(number_chart(panel, models, "length", axis, width=width))
             tables.append(number_table(panel, "variant", "length").rename(columns={"panel": "task"}))
     chart = concat_charts(charts, 4, {"column": 20, "row": 26})
     return Drawing(chart, pd.concat(tables, ignore_index=True), figure_notes(source, runs, rows, SHORTCUTS))
@@ -240,15 +233,16 @@ def draw_scenarios(source: Source) -> Drawing | None:
     if rows.empty:
         return None
     models = sort_models(rows["series"])
+    width = widen(200, 3, rows["task"].nunique())
     panels = []
     charts = []
     for task in TASKS:
         scores = rows[rows["task"] == task]
         if len(scores):
-            panel = DotPanel(task.removeprefix("retrieval/"), scores.assign(row=scores["level"]), {CHANCE: 0.5})
+            panel = DotPanel(name_in_family(task), scores.assign(row=scores["level"]), {CHANCE: 0.5})
             levels = sorted(set(scores["level"]), reverse=True)  # "yes" before "no"
             panels.append(panel)
-            charts.append(dot_panels([panel], levels, models, columns=1, width=200))
+            charts.append(dot_panels([panel], levels, models, columns=1, width=width))
     chart = concat_charts(charts, 3, {"column": 30, "row": 28})
     table = panel_table(panels, "scenario", "variant").rename(columns={"panel": "task"})
     return Drawing(chart, table, figure_notes(source, runs, rows, *length_notes(runs)))
@@ -274,7 +268,7 @@ def draw_noise(source: Source) -> Drawing | None:
         for attention in ("without self-attention", "with self-attention"):
             scores = rows[(rows["task"] == task) & (rows["attending"] == attention)]
             if len(scores):
-                title = f"{task.removeprefix('retrieval/')}, {attention}"
+                title = f"{name_in_family(task)}, {attention}"
                 references = baseline_references(source, runs[runs["task"] == task])
                 panels.append(DotPanel(title, scores.assign(row=scores["series"]), references))
     chart = dot_panels(panels, labels, labels, axis, columns=2, width=300)
@@ -323,7 +317,7 @@ def draw_positions(source: Source) -> Drawing | None:
         return None
     rows = rows.assign(number=rows["level"].astype(float))
     transformer = rows["series"].isin(VARIANTS)
-    with_attention = rows["series"].str.endswith("+Att") & transformer
+    with_attention = rows["series"].isin([ATTENTION, BOTH])
     groups = {
         "with self-attention": rows[with_attention],
         "without": rows[~with_attention & transformer],
@@ -331,6 +325,7 @@ def draw_positions(source: Source) -> Drawing | None:
     }
     models = sort_models(rows["series"])
     axis = ValueAxis("accuracy", (max(0.0, float(np.floor(20 * rows["value"].min() - 0.2) / 20)), 1.0))
+    width = widen(280, 3, sum(not group.empty for group in groups.values()))
     charts = []
     tables = []
     correlations = []
@@ -338,7 +333,7 @@ def draw_positions(source: Source) -> Drawing | None:
         if group.empty:
             continue
         panel = NumberPanel(title, group)
-        charts.append(number_chart(panel, models, "position", axis, width=280))
+        charts.append(number_chart(panel, models, "position", axis, width=width))
         tables.append(number_table(panel, "variant", "position"))
         value = correlate(group)
         if not np.isnan(value):
@@ -385,15 +380,17 @@ def draw_strategies(source: Source) -> Drawing | None:
         rows = accuracy.merge(strategy, on="trial")
         if rows.empty:
             continue
-        lowest = -1 if metric.startswith("R7") else 0  # R7 is a difference
+        lowest = -1 if metric == _LATER[0] else 0  # a difference
         x_axis = alt.Axis(tickCount=5, domain=False, format="~r")
         x = alt.X("strategy:Q", title=title, scale=alt.Scale(domain=[lowest, 1]), axis=x_axis)
         dots = run_dots(rows, models, axis.format).encode(x=x, y=y, color=legend_channel(models))
-        charts.append(alt.layer(dots, panel_title(task)).properties(width=175, height=180))
+        charts.append(alt.layer(dots, panel_title(task)).properties(height=180))
         table = rows[["variant", "seed", "strategy", "value", "state"]]
         tables.append(table.assign(task=task, measure=metric, runs=1))
     if not charts:
         return None
+    for chart in charts:
+        chart.width = widen(175, 4, len(charts))
     table = pd.concat(tables, ignore_index=True)
     selected_runs = runs[runs["short"].isin(table["task"])]
     selected_rows = accuracy[accuracy["short"].isin(table["task"])]

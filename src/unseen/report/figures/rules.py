@@ -1,4 +1,4 @@
-"""The list of figures of the modularity paper (Mittal, Bengio & Lajoie 2022): 2 to 91.
+"""The list of figures of the modularity paper (Mittal, Bengio & Lajoie 2022), 2 to 91, and of ours about modules.
 
 Figure 1 and table 1 are illustrations without numbers. All figures show the last weights; the 95 % intervals count the
 choice of tasks as chance.
@@ -12,9 +12,9 @@ from functools import partial
 from unseen.analysis.votes import SPLITS
 from unseen.report.data import Source
 from unseen.report.figure import Drawing, Figure
+from unseen.report.figures.rules_helps import FIGURES as HELPS
 from unseen.report.figures.rules_performance import NAMES, draw_capacity, draw_curves, draw_overview
 from unseen.report.figures.rules_specialization import (
-    METRICS,
     SIZES,
     draw_by_rules,
     draw_by_size,
@@ -22,6 +22,7 @@ from unseen.report.figures.rules_specialization import (
     draw_overall,
 )
 from unseen.report.figures.rules_votes import draw_votes
+from unseen.report.sections.specialization import METRICS
 
 _BLOCKS = {
     8: ("mlp", "classification"),
@@ -115,12 +116,14 @@ def _appendix() -> list[Figure]:
 
 
 FIGURES: tuple[Figure, ...] = (
-    _figure(
-        2,
+    Figure(
+        "rules/figure2",
         "An activation matrix and its metrics",
+        "figure 2",
         "Illustrative, as in the paper: the matrix is made up. Each row shows how a rule uses the modules; module 3 "
         "is never used. Framed: the best assignment, on which Alignment is based.",
         draw_example,
+        illustrative=True,
     ),
     _figure(
         3,
@@ -155,4 +158,5 @@ FIGURES: tuple[Figure, ...] = (
         draw_curves,
     ),
     *_appendix(),
+    *HELPS,
 )

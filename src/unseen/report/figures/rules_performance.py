@@ -11,7 +11,7 @@ from unseen.analysis.votes import SCORES, SPLITS
 from unseen.claims.evidence import ENDED
 from unseen.randomness import Floats
 from unseen.report.charts import count_tooltips
-from unseen.report.data import Source, shared_resamples
+from unseen.report.data import Source
 from unseen.report.figure import Drawing
 from unseen.report.figures.rules_runs import (
     FAMILIES,
@@ -37,7 +37,7 @@ from unseen.stats import mean_intervals
 CHANCE_ERROR = 50.0
 """The error of guessing, in percent: classes are balanced."""
 NAMES = {"mlp": "MLP", "mha": "MHA", "rnn": "RNN"}
-CURVE_POINTS, CURVE_RESAMPLES = 60, 500
+CURVE_POINTS = 60
 CURVE_PANELS = {
     "classification": "Classification: error %",
     "regression": "Regression: loss",
@@ -74,7 +74,9 @@ def draw_overview(source: Source) -> Drawing | None:
     study = read_runs(source)
     if study is None:
         return None
-    tested = {split for by_architecture in SPLITS.values() for split in by_architecture.values()}
+    tested: set[str] = set()
+    for by_architecture in SPLITS.values():
+        tested.update(by_architecture.values())
     scores = performance(study.scores[study.scores["split"].isin(tested)])
     tables = []
     for distribution, label in (("id", "ID"), ("ood", "OoD")):
@@ -105,8 +107,8 @@ def _draw_lines(
     """The chart of a table of means and runs, its data with the references, and notes on references left out."""
     references, notes = _references(table, rows)
     # The axis is logarithmic, so a shift by a part of a doubling is a factor.
-    place = table[column].astype(float) * 2.0 ** table["family"].map(_DODGE).fillna(0.0)
-    table = pd.concat([table.assign(place=place), references], ignore_index=True)
+    dodged = table[column].astype(float) * 2.0 ** table["family"].map(_DODGE).fillna(0.0)
+    table = pd.concat([table.assign(dodged=dodged), references], ignore_index=True)
     # Panels in the order of the rows, families in that of the paper.
     for name in ("row", "column"):
         table[name] = pd.Categorical(table[name], list(dict.fromkeys(rows[name])), ordered=True)
@@ -114,7 +116,7 @@ def _draw_lines(
     table = table.sort_values(["row", "column", "kind", "family"], kind="stable", ignore_index=True)
     table = table.astype({"row": object, "column": object, "family": object})
     chart = _line_chart(table, column, title, value_title)
-    internal = ["place", "gating", "architecture", "setting", "options"]
+    internal = ["dodged", "gating", "architecture", "setting", "options"]
     return chart, with_integers(table).drop(columns=internal, errors="ignore"), notes
 
 
@@ -144,9 +146,9 @@ def _references(table: pd.DataFrame, rows: pd.DataFrame) -> tuple[pd.DataFrame, 
 def _line_chart(table: pd.DataFrame, column: str, title: str, value_title: str | None) -> Any:
     """Panels of lines over the doublings of a column: every run, means with intervals, and a named reference."""
     alt = load_altair()
-    levels = sorted(int(level) for level in table[column].dropna().unique())
+    levels = sorted(map(int, table[column].dropna().unique()))
     x = alt.X(
-        "place:Q",
+        "dodged:Q",
         title=title,
         axis=alt.Axis(values=levels, format="d", grid=False, labelOverlap=True),
         scale=alt.Scale(type="log", base=2, nice=False, domain=[levels[0] / 1.45, levels[-1] * 1.45]),
@@ -235,12 +237,10 @@ def _wide_curves(study: RulesRuns, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mean_curve(curves: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """The mean curve and its band; whole curves are resampled, and the choice of tasks counts as chance."""
-    runs = runs.sort_values("task_seed", kind="stable")
-    values: Floats = curves.loc[runs.index].to_numpy(float)
-    sizes = runs["task_seed"].value_counts(sort=False).sort_index().tolist()
-    resamples = shared_resamples(tuple(sizes), CURVE_RESAMPLES, clusters=True)
-    low, high = mean_intervals(values.T, sizes, resamples, clusters=True)
+    """The mean curve over tasks and its band, point by point; the units are the tasks."""
+    by_task = curves.loc[runs.index].groupby(runs["task_seed"].to_numpy()).mean()
+    values: Floats = by_task.to_numpy(float)
+    low, high = mean_intervals(values.T)
     return pd.DataFrame(
         {
             "step": curves.columns.astype(int),

@@ -11,16 +11,17 @@ import numpy as np
 import pandas as pd
 
 from unseen.analysis.votes import GATINGS
+from unseen.claims.papers import option_column
 from unseen.claims.papers import rules_measures as measures
 from unseen.models.rules.sizes import parameter_count
 from unseen.report.baselines import unseen_notes
 from unseen.report.charts import MAX_DOTS, NOT_CONVERGED
-from unseen.report.data import Source, means, option_column
+from unseen.report.data import Source, means
 from unseen.report.figure import HOLLOW, run_notes
 from unseen.report.theme import colour_scale, load_altair, title_of
 from unseen.store.tables import all_options
 
-FAMILIES = tuple(title_of(gating) for gating in GATINGS)
+FAMILIES = tuple(map(title_of, GATINGS))
 RANDOM = "Random"
 CONFIGURATION = ("architecture", "setting", "search", "rules", "width")
 """The columns that, with the gating, identify a configuration of the paper's study."""
@@ -170,6 +171,9 @@ def performance(scores: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(relative=np.where(rows["setting"] == "regression", relative.reindex(keys).to_numpy(), np.nan))
 
 
+_SEARCH_VERSIONS = {name: version for version, name in measures.SEARCHES.items()}
+
+
 def count_parameters(rows: pd.DataFrame) -> pd.Series:
     """The number of parameters of the model of each row; NaN if the options are not the paper's."""
     columns = ["architecture", "setting", "search", "gating", "rules", "width", "options"]
@@ -177,7 +181,7 @@ def count_parameters(rows: pd.DataFrame) -> pd.Series:
     for key in set(rows[columns].itertuples(index=False, name=None)):
         architecture, setting, search, gating, rules, width, options = key
         outputs = measures.STATE if (architecture, setting) == ("rnn", "regression") else 1
-        version: dict[str, Any] = {"search": int(search.rpartition(" ")[2])} if search else {}
+        version: dict[str, Any] = {"search": _SEARCH_VERSIONS[search]} if search else {}
         counts[key] = np.nan
         if not options:
             counts[key] = parameter_count(architecture, gating, int(rules), int(width), outputs=outputs, **version)
@@ -249,7 +253,7 @@ def facet_rows_and_columns(layered: Any, table: pd.DataFrame) -> Any:
     alt = load_altair()
     rows = list(dict.fromkeys(table["row"]))
     columns = list(dict.fromkeys(table["column"]))
-    width = max(110, min(240, 940 // len(columns) - 42))
+    width = max(110, min(420, 940 // len(columns) - 42))
     layered.data = table
     facets = {"column": alt.Column("column:N", sort=columns, title=None)}
     if len(rows) > 1:

@@ -10,6 +10,7 @@ import pandas as pd
 from unseen.analysis.routing import uniform_activation
 from unseen.analysis.specialization_metrics import MATRIX_METRICS
 from unseen.analysis.votes import GATINGS
+from unseen.names import family_of
 from unseen.report.data import Source
 from unseen.report.figure import Drawing
 from unseen.report.figures.activations import activation_cells, activation_chart
@@ -28,16 +29,9 @@ from unseen.report.figures.rules_runs import (
     run_tooltips,
     with_integers,
 )
+from unseen.report.sections.specialization import METRICS
 from unseen.report.theme import BLUE, colour_scale, load_altair
 
-METRICS = {
-    "collapse_avg": "Collapse-Avg",
-    "collapse_worst": "Collapse-Worst",
-    "alignment": "Alignment",
-    "adaptation": "Adaptation",
-    "inverse_mutual_information": "Inverse mutual information",
-}
-"""The five metrics with their titles, in the order of figures 5 and 6. Lower is better for all of them."""
 SIZES = {32: "Small", 128: "Medium", 512: "Large"}
 """The widths that the paper draws."""
 MODULAR = tuple(gating for gating in GATINGS if gating != "none")
@@ -82,7 +76,7 @@ def draw_by_rules(source: Source) -> Drawing | None:
     table, notes = _with_random(rows.assign(size=rows["rules"].astype(str)), ["column", "metric", "rules", "size"])
     table = _sort_panels(table)
     alt = load_altair()
-    layers = _bar_layers(table, "rules", "mean", [str(number) for number in sorted(set(rows["rules"]))])
+    layers = _bar_layers(table, "rules", "mean", list(map(str, sorted(set(rows["rules"])))))
     panels = alt.Facet("column:N", sort=list(dict.fromkeys(table["column"])), title=None)
     chart = alt.layer(*layers, data=table).properties(width=260, height=150).facet(facet=panels, columns=3)
     return Drawing(chart.resolve_axis(x="independent"), with_integers(table), (*notes, *study.notes(rows)))
@@ -204,7 +198,7 @@ def _overall_chart(table: pd.DataFrame) -> Any:
 
 def draw_example(source: Source) -> Drawing | None:
     """Figure 2: an activation matrix with the best assignment framed, and its metrics as bars beside it."""
-    if not source.runs["task"].str.startswith("rules/").any():
+    if not source.runs["task"].map(family_of).eq("rules").any():
         return None
     alt = load_altair()
     uniform = np.full(len(EXAMPLE), 1 / len(EXAMPLE))

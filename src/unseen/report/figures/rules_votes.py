@@ -38,7 +38,9 @@ def draw_votes(
     study = read_runs(source, architecture, setting)
     if study is None:
         return None
-    tested = {SPLITS[name][model] for name in splits for model in study.runs["architecture"].unique()}
+    tested: set[str] = set()
+    for split in splits:
+        tested.update(SPLITS[split][model] for model in study.runs["architecture"].unique())
     scores = study.scores[study.scores["split"].isin(tested)]
     votes = vote_table(scores, experiment=(*EXPERIMENT, *study.pooled), splits={name: SPLITS[name] for name in splits})
     if votes.empty or not votes["experiments"].any():

@@ -41,7 +41,7 @@ def sum_costs(source: Source, spans: pd.DataFrame) -> CostTable:
         return CostTable((), "")
     groups = []
     for name, rows in chunks.groupby(source.series, sort=False, dropna=False):
-        groups.append((format_level(name), rows))
+        groups.append((format_level(name, source.series), rows))
     groups.sort(key=lambda group: -group[1]["cpu_seconds"].sum())
     if len(groups) > 1:
         groups.append(("all", chunks))
@@ -98,14 +98,16 @@ def list_failures(source: Source, failures: pd.DataFrame) -> list[dict[str, Any]
     failures = failures[failures["trial"].isin(runs.index)]
     rows = []
     for (cause, traceback), group in failures.groupby(["cause", "traceback"], sort=False):
-        named = []
+        examples = []
         for trial, step in group[["trial", "step"]].head(MAX_FAILURES).itertuples(index=False):
             run = runs.loc[trial]
-            levels = [f"{axis} {format_level(run[axis])}" for axis in source.axes if format_level(run[axis])]
+            levels = [
+                f"{axis} {format_level(run[axis], axis)}" for axis in source.axes if format_level(run[axis], axis)
+            ]
             configuration = ", ".join(levels or [run["task"], run["model"]])
-            named.append(f"{configuration}, seed {run['seed']}, after step {step}")
-        more = len(group) - len(named)
-        rows.append({"cause": cause, "traceback": traceback, "runs": len(group), "named": named, "more": more})
+            examples.append(f"{configuration}, seed {run['seed']}, after step {step}")
+        more = len(group) - len(examples)
+        rows.append({"cause": cause, "traceback": traceback, "runs": len(group), "named": examples, "more": more})
     return rows
 
 

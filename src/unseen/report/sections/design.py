@@ -10,7 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from unseen import names
 from unseen.errors import UsageError
+from unseen.names import find_ood
 from unseen.report.baselines import describe_unseen
 from unseen.report.data import Source
 from unseen.report.theme import title_of
@@ -63,9 +65,9 @@ def describe_design(source: Source, models: Mapping[str, str], provenance: pd.Da
     )
 
 
-def format_level(value: object) -> str:
-    """A level as text; empty if a run has no level on the axis."""
-    return "" if value is None or value != value else title_of(value)
+def format_level(value: object, axis: str) -> str:
+    """A level of an axis as text; empty if a run has no level there."""
+    return title_of(names.format_level(value), axis)
 
 
 def format_range(numbers: Iterable[int]) -> str:
@@ -98,7 +100,7 @@ def format_count(number: float) -> str:
 def _list_axes(source: Source) -> list[dict[str, Any]]:
     rows = []
     for axis in source.axes:
-        levels = [format_level(value) for value in source.runs[axis].unique() if format_level(value)]
+        levels = list(filter(None, (format_level(value, axis) for value in source.runs[axis].unique())))
         rows.append({"axis": axis, "levels": levels[:MAX_LEVELS], "more": max(0, len(levels) - MAX_LEVELS)})
     return rows
 
@@ -129,7 +131,7 @@ def _list_tasks(source: Source) -> TableRows:
 def _describe_example(task: Task, tested: Sequence[str]) -> str:
     """An example of the split that differs most from training, as text."""
     splits = [name for name in tested if name in task.splits] or [task.validation]
-    split = next((name for name in splits if name.startswith("ood")), splits[0])
+    split = find_ood(splits) or splits[0]
     try:
         return f"{split}\n{task.describe(task.sample(split, 1, data_seed='test'), 0)}"
     except UsageError:
@@ -152,7 +154,7 @@ def _list_models(source: Source, models: Mapping[str, str], parameters: pd.Serie
         first = runs.iloc[0]
         rows.append(
             {
-                "label": format_level(first[source.series]),
+                "label": format_level(first[source.series], source.series),
                 "model": first["model"],
                 "options": first["model_options"],
                 "runs": len(runs),

@@ -1,18 +1,19 @@
-"""The answer of a report in three steps: how much was run, what the runs say, and what is open."""
+"""The answer of a report in three steps: the runs, their scores and verdicts, and the open claims."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unseen.claims import CLAIMS
 from unseen.claims.claim import JudgedClaim
-from unseen.claims.render import describe_undecided, short_name
-from unseen.report.data import SCORES, Source, means
+from unseen.claims.render import describe_needs, describe_undecided, join_names, short_name
+from unseen.report.data import Source
+from unseen.report.exam_scores import ExamResults
 from unseen.report.figure import count_runs
-from unseen.report.layout import join_words
-from unseen.report.theme import title_of
+from unseen.report.sections.exam_answer import describe_exam
+from unseen.report.sections.scores import ScoreTable, describe_scores
+from unseen.report.sections.specialization import SpecializationTable, describe_specialization
 from unseen.store.store import ENDED
 
 MAX_NAMES = 3
@@ -39,40 +40,32 @@ class RunCounts:
         return self.runs - self.ended - self.failed
 
 
-@dataclass(frozen=True)
-class Standing:
-    """The mean score of a model's runs on a split; `low` and `high` are NaN if there are too few."""
-
-    model: str
-    split: str
-    metric: str
-    mean: float
-    low: float
-    high: float
-    runs: int
-
-    def __str__(self) -> str:
-        if self.runs == 1:
-            return f"{self.mean:.3f} in a single run"
-        if not math.isfinite(self.low):
-            return f"{self.mean:.3f}, too few for an interval"
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-
-def answer(verdicts: Sequence[JudgedClaim], counts: RunCounts, standings: Sequence[Standing] = ()) -> list[str]:
-    """Three paragraphs from the verdicts; if no claim is decided, from the means in `standings`, the best first.
+def answer(
+    verdicts: Sequence[JudgedClaim],
+    counts: RunCounts,
+    scores: ScoreTable | None = None,
+    exam_results: ExamResults | None = None,
+    modules: SpecializationTable | None = None,
+) -> list[str]:
+    """Three paragraphs or more: how much was run, the scores beside those that need no learning (for an exam its results),
+    how modules share out the rules if that was measured, what is decided, and what is open.
 
     >>> answer([], RunCounts("mini", runs=20, ended=0))[0]
     'No run has ended yet: all 20 runs at scale mini are pending.'
     """
     if not counts.ended:
         return _nothing_ended(counts)
+    if exam_results is not None:
+        return [_describe_runs(counts), *describe_exam(exam_results), *_describe_unknown(counts)]
     judged = [claim for claim in verdicts if claim.verdict != "not run"]
     decided = any(claim.verdict != "undecided" for claim in judged)
     return [
         _describe_runs(counts),
-        _describe_decided(judged) if decided else _compare_means(standings),
+        *([describe_scores(scores)] if scores is not None or not decided else []),
+        *([] if modules is None else [describe_specialization(modules)]),
+        *([_describe_decided(judged)] if decided else []),
         _describe_open(judged, len(verdicts) - len(judged)) if judged else _nothing_judged(verdicts, counts),
+        *_describe_unknown(counts),
     ]
 
 
@@ -85,10 +78,15 @@ def count_states(source: Source) -> RunCounts:
     scored = runs["status"].isin(("finished", "stopped"))
     composition = []
     if len(runs):
-        for noun in (source.series, "task", "seed"):
+        varied = [axis for axis in source.axes if runs[axis].nunique(dropna=False) > 1]
+        for noun in dict.fromkeys([source.series, "task", *varied, "seed"]):
             number = runs[noun].nunique()
-            plural = "s" if number != 1 and not noun.endswith("s") else ""
-            composition.append(f"{number} {noun}{plural}")
+            # An axis may have any name (`positions`, `length`), so only our own words get an s.
+            countable = noun in ("variant", "model", "gating", "task", "seed")
+            if number == 1 or countable:
+                composition.append(f"{number} {noun}{'s' if number != 1 else ''}")
+            else:
+                composition.append(f"{number} levels of {noun.replace('_', ' ')}")
     return RunCounts(
         source.scale,
         len(runs),
@@ -114,7 +112,7 @@ def _nothing_ended(counts: RunCounts) -> list[str]:
     else:
         states = [f"{counts.pending} {'is' if counts.pending == 1 else 'are'} pending"] if counts.pending else []
         states.append(f"{counts.failed} failed")
-        state = f"of {count_runs(counts.runs)}{scale} {join_words(states)}"
+        state = f"of {count_runs(counts.runs)}{scale} {join_names(states)}"
     return [
         f"No run has ended yet: {state}.",
         "So no claim is supported and none is contradicted.",
@@ -142,14 +140,17 @@ def _describe_runs(counts: RunCounts) -> str:
     if counts.not_converged:
         remarks.append(f"{counts.not_converged} had not converged")
     if remarks:
-        text += f"; {join_words(remarks)}"
-    text += "."
-    if counts.unknown:
-        pronoun = "it" if counts.unknown == 1 else "they"
-        text += (
-            f" For {count_runs(counts.unknown)} there are too few validations to tell whether {pronoun} had converged."
-        )
-    return text
+        text += f"; {join_names(remarks)}"
+    return f"{text}."
+
+
+def _describe_unknown(counts: RunCounts) -> list[str]:
+    """Whether it can be told which runs had converged; last, because it is a caveat and no result."""
+    if not counts.unknown:
+        return []
+    everything = counts.unknown == counts.ended and counts.unknown > 1
+    subject = "the runs" if everything else count_runs(counts.unknown)
+    return [f"Too few validations were made to tell whether {subject} had converged."]
 
 
 # -- what the runs say ------------------------------------------------------------------------------------------------
@@ -157,12 +158,23 @@ def _describe_runs(counts: RunCounts) -> str:
 
 def _describe_decided(judged: Sequence[JudgedClaim]) -> str:
     phrases = []
-    for verdict in ("supported", "contradicted"):
+    for verdict in ("supported", "mixed", "contradicted"):
         claims = [claim for claim in judged if claim.verdict == verdict]
+        if verdict == "mixed" and not claims:
+            continue
         number = {0: "none is", 1: "one is"}.get(len(claims), f"{len(claims)} are")
         phrases.append(f"{number} {verdict}" + (f" ({_list_claims(claims)})" if claims else ""))
+    judged = [claim for claim in judged if claim.verdict != "in progress"]
+    if not judged:
+        return "No claim is judged before the planned runs are complete."
     subject = f"{len(judged)} claims" if len(judged) > 1 else "the only claim"
-    return f"Of {subject} that could be judged, {phrases[0]} and {phrases[1]}."
+    return f"Of {subject} that could be judged, {join_names(phrases)}."
+
+
+def _summarize(judged: JudgedClaim) -> str:
+    """A claim in a few words; a user's own in all of its words."""
+    claim = judged.claim
+    return CLAIMS.entry(claim.name).summary if claim.name in CLAIMS else claim.statement
 
 
 def _list_claims(verdicts: Sequence[JudgedClaim]) -> str:
@@ -170,47 +182,10 @@ def _list_claims(verdicts: Sequence[JudgedClaim]) -> str:
     texts = []
     for verdict in verdicts[:MAX_NAMES]:
         partly = "" if all(finding.compared for finding in verdict.findings) else ", in part"
-        texts.append(f"{short_name(verdict.claim)}{partly}: {CLAIMS.entry(verdict.claim.name).summary}")
+        texts.append(f"{short_name(verdict.claim)}{partly}: {_summarize(verdict)}")
     if len(verdicts) > MAX_NAMES:
         texts.append(f"and {len(verdicts) - MAX_NAMES} more")
     return "; ".join(texts)
-
-
-def rank_models(source: Source) -> list[Standing]:
-    """The mean of every model on the most informative split, the best first; accuracies if there are any."""
-    rows = source.scores(source.selection)
-    rows = rows[rows["value"].notna()]
-    if rows.empty:
-        return []
-    metric = min(rows["metric"].unique(), key=SCORES.index)
-    rows = rows[rows["metric"] == metric]
-    # The split out of distribution (or of all, if there is none) on which most runs were measured.
-    outside = rows[rows["split"].str.startswith("ood")]
-    split = str((outside if len(outside) else rows)["split"].value_counts(sort=False).idxmax())
-    averages = means(rows[rows["split"] == split], [source.series])
-    averages = averages.sort_values("mean", ascending=metric != "accuracy", kind="stable")
-    standings = []
-    for row in averages.to_dict("records"):
-        model = title_of(row[source.series])
-        standings.append(Standing(model, split, metric, row["mean"], row["low"], row["high"], int(row["runs"])))
-    return standings
-
-
-def _compare_means(standings: Sequence[Standing]) -> str:
-    if not standings:
-        return "No score was measured that could be compared."
-    best = standings[0]
-    worst = standings[-1]
-    score = f"mean {best.metric.replace('_', ' ')} on {best.split}"
-    if best is worst:
-        return f"{best.model} has a {score} of {best}, over {count_runs(best.runs)}."
-    first, last = ("highest", "lowest") if best.metric == "accuracy" else ("lowest", "highest")
-    # False if an interval is missing: comparisons with NaN are false.
-    overlap = max(best.low, worst.low) <= min(best.high, worst.high)
-    return (
-        f"{best.model} has the {first} {score}, {best}, over {count_runs(best.runs)}, and {worst.model} the {last}, "
-        f"{worst}{' (their intervals overlap)' if overlap else ''}."
-    )
 
 
 # -- what is open -----------------------------------------------------------------------------------------------------
@@ -224,6 +199,10 @@ def _describe_open(judged: Sequence[JudgedClaim], not_run: int) -> str:
         phrases.append(f"{number} undecided: {describe_undecided(undecided)}")
     else:
         phrases.append("No claim is undecided")
+    waiting = [claim for claim in judged if claim.verdict == "in progress"]
+    if waiting:
+        number = "one claim is" if len(waiting) == 1 else f"{len(waiting)} claims are"
+        phrases.append(f"{number} in progress ({describe_needs(waiting[0])})")
     if not_run:
         phrases.append(f"{not_run} more {'was' if not_run == 1 else 'were'} not run")
     return "; ".join(phrases) + "."
@@ -231,9 +210,9 @@ def _describe_open(judged: Sequence[JudgedClaim], not_run: int) -> str:
 
 def _nothing_judged(verdicts: Sequence[JudgedClaim], counts: RunCounts) -> str:
     if verdicts:
-        text = f"None of {len(verdicts)} claims about such tasks could be judged from these runs"
+        text = f"None of the study's {len(verdicts)} claims could be judged from these runs"
     else:
-        text = "No claim of a paper is about these runs"
+        text = "No claim of a paper could be judged from these runs"
     if counts.not_converged:
         text += f"; {count_runs(counts.not_converged)} had not converged, so scores may change with more steps"
     return f"{text}."

@@ -17,7 +17,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const paper = () => root.dataset.paper || (dark.matches ? "dark" : "light");
   const themeButton = find("theme");
-  const nameTheme = () => { themeButton.textContent = paper() === "dark" ? "Light paper" : "Dark paper"; };
+  const nameTheme = () => { themeButton.textContent = paper() === "dark" ? "Light mode" : "Dark mode"; };
   themeButton.addEventListener("click", () => {
     root.dataset.paper = paper() === "dark" ? "light" : "dark";
     try { localStorage.setItem("unseen-paper", root.dataset.paper); } catch { /* it holds for this visit */ }
@@ -321,14 +321,23 @@
       body.replaceChildren(space(start * ROW, columns.length), ...lines,
         space(everything ? 0 : (rows.length - end) * ROW, columns.length));
     }
-    grid.addEventListener("scroll", () => requestAnimationFrame(() => paint(false)), { passive: true });
-    addEventListener("resize", () => paint(true));
+    function showMore() {  // how many columns lie beyond the right edge
+      const edge = grid.getBoundingClientRect().left + grid.clientWidth + 1;
+      const beyond = headings.filter((heading) => heading.getBoundingClientRect().right > edge).length;
+      find("runs-wide").toggleAttribute("data-more", beyond > 0);
+      find("runs-more").hidden = table.offsetWidth <= grid.clientWidth + 1;
+      find("runs-more").textContent = beyond
+        ? `Scroll sideways for ${beyond} more column${beyond === 1 ? "" : "s"} →` : "← Scroll back for the first columns";
+    }
+    grid.addEventListener("scroll", () => requestAnimationFrame(() => { paint(false); showMore(); }), { passive: true });
+    addEventListener("resize", () => { paint(true); showMore(); });
     let typing;
     search.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(update, 60); });
     selection.addEventListener("change", update);
     find("runs-download").addEventListener("click", () => download("runs", columns.map((one) => one.name),
       rows.map((i) => columns.map((one) => value(one, i)))));
     update();
+    showMore();
     const printed = find("runs-printed");
     addEventListener("beforeprint", () => {
       printed.textContent = `The first ${PRINTED} of ${rows.length} runs.`;

@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 
 from unseen.errors import CheckFailed, UsageError
 from unseen.running.chunk import Chunk, Death, Event, Tick
 from unseen.store.schema import Outcome
-from unseen.training.process import ONE_THREAD
+from unseen.training.process import ONE_THREAD, worker_device
 
 TRIES = 3
 """The number of workers in a row that may die before they are ready; then something is wrong with all of them."""
@@ -40,12 +41,13 @@ def start(module: str) -> tuple[subprocess.Popen[bytes], Connection]:
 
 
 class _Process:
-    """One worker, and the chunk that it works on.
+    """One worker, and the chunk that it works on. Its `number` chooses its device.
 
     `last_trial` is the first trial of the stack that it has in memory; while `reserved`, it waits for that stack.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.process, self.connection = start("unseen.running.executors.worker")
         self.ready = False
         self.reserved = False
@@ -55,7 +57,7 @@ class _Process:
 
     def give(self, chunk: Chunk) -> None:
         try:
-            data = pickle.dumps(chunk)
+            data = pickle.dumps(replace(chunk, device=worker_device(chunk.device, self.number)))
         except Exception as error:
             raise UsageError(
                 f"{chunk.trials[0].task.name} can't be given to a worker: {error}. Define its classes in a "
@@ -92,7 +94,7 @@ class Local:
         self._failed_starts = 0
         self._waiting = deque[Chunk]()
         self._events = deque[Event]()
-        self._processes = [_Process() for _ in range(workers)]
+        self._processes = [_Process(number) for number in range(workers)]
 
     def submit(self, chunk: Chunk) -> None:
         """Have a chunk done as soon as a worker is free."""
@@ -169,4 +171,4 @@ class Local:
             self._failed_starts += 1
         if self._failed_starts >= TRIES:
             raise CheckFailed(f"workers can't be started: {cause}; see what it said above, or try `unseen doctor`")
-        self._processes[self._processes.index(process)] = _Process()
+        self._processes[self._processes.index(process)] = _Process(process.number)

@@ -23,7 +23,9 @@ TICK = 0.5
 
 def main(fileno: int) -> None:
     """Do chunks until the connection closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the runner's business
+    # To stop is the runner's business. A scheduler may send its signals to every process of a job.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)
     connection = Connection(fileno)
     try:
         sys.path[:] = connection.recv()
@@ -44,29 +46,36 @@ def main(fileno: int) -> None:
                 stop.clear()
                 waiting.put(message)
 
+    def send(message: object) -> None:
+        try:
+            connection.send(message)
+        except OSError:  # the runner is gone
+            os._exit(0)
+
+    # Before torch is imported, which takes seconds: a runner that dies meanwhile is noticed at once.
+    threading.Thread(target=listen, daemon=True).start()
     from unseen.running.chunk import Tick, Worker
     from unseen.store.schema import Outcome
 
     worker = Worker()
-    threading.Thread(target=listen, daemon=True).start()
-    connection.send("ready")
+    send("ready")
     while True:
         ticket, data = waiting.get()
         try:
             chunk = pickle.loads(data)
         except Exception:  # a class that can't be imported here
-            connection.send(Outcome(ticket, error=traceback.format_exc()))
+            send(Outcome(ticket, error=traceback.format_exc()))
             continue
-        said = time.monotonic()
+        last_sent = time.monotonic()
 
         def on_tick(tick: Tick) -> bool:
-            nonlocal said
-            if time.monotonic() - said > TICK:
-                said = time.monotonic()
-                connection.send(tick)
+            nonlocal last_sent
+            if time.monotonic() - last_sent > TICK:
+                last_sent = time.monotonic()
+                send(tick)
             return stop.is_set()
 
-        connection.send(worker.do(chunk, on_tick))
+        send(worker.do(chunk, on_tick))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from unseen.studies.catalog import option_axis
@@ -32,6 +33,9 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "mha": {"examples": 100_000, "activation_examples": 1_000_000, "adaptation_examples": 10_000},
     "rnn": {"examples": 25_600, "activation_examples": 100_000, "adaptation_examples": 10_000},
 }
+_LONGEST = "ood/length=30,amplitude=2"
+JUDGED = {"mlp": ("iid", "ood/amplitude=2"), "mha": ("iid", _LONGEST), "rnn": ("iid", _LONGEST)}
+"""The splits that claims judge, which are on the learning curves."""
 _SMOKE_EVALUATION = {"examples": 250, "activation_examples": 500, "adaptation_examples": 10}
 
 _NOTES = (
@@ -75,7 +79,10 @@ def grid(
             "task": {"name": f"rules/{architecture}"},
             "model": {"name": f"rules-{architecture}"},
             "recipe": {"name": f"rules-{architecture}-paper", **(recipe or {})},
-            "evaluation": PUBLISHED[architecture] if evaluation is None else evaluation,
+            "evaluation": {
+                **(PUBLISHED[architecture] if evaluation is None else evaluation),
+                "curve": JUDGED[architecture],
+            },
         },
         seeds=tuple(seeds),
     )
@@ -88,24 +95,96 @@ _MAIN_SMOKE: dict[str, Any] = {
     "evaluation": _SMOKE_EVALUATION,
 }
 _MAIN_MINI: dict[str, dict[str, Any]] = {
-    "mlp": {"rules": (2, 8, 32), "task_seeds": range(5), "recipe": {"steps": 5_000}},
+    "mlp": {"rules": (2, 8, 32), "widths": (16, 32, 64), "task_seeds": range(5), "recipe": {"steps": 5_000}},
     "mha": {"rules": (2,), "task_seeds": range(3), "recipe": {"steps": 5_000, "batch": 64}},
     "rnn": {"rules": (2,), "task_seeds": range(3), "recipe": {"steps": 6_000, "batch": 32}},
 }
 """At ten times the published learning rate. MLPs level off; attention and recurrent models get far above chance and
 still rise at the end, and with 8 rules they would learn nothing in this time."""
 
+SAMPLE = "random sample of the paper's 1000 experiments at width 32"
+"""The level of the axis `sample` that every run of the random sample has: its votes stand for the paper's."""
+SAMPLED = 100
+_ALL_EXPERIMENTS = tuple(
+    product((("mlp", 0), ("mha", 1), ("mha", 2), ("rnn", 0)), ("classification", "regression"), RULES, SEEDS)
+)
+"""The sampling frame: architecture with its search (0: it has none), setting, number of rules and task seed of the
+paper's 200 experiments at width 32."""
+_SIZED: dict[str, dict[str, Any]] = {
+    # As much steps times learning rate as in the paper.
+    "mlp": {"tasks": 20, "rules": RULES, "recipe": {"steps": 10_000}},
+    "mha": {"tasks": 5, "rules": (2, 8), "recipe": {"steps": 20_000, "batch": 64}},
+    "rnn": {"tasks": 5, "rules": (2, 8), "recipe": {"steps": 20_000, "batch": 32}},
+}
+"""Tasks, numbers of rules and recipes below `full`. Attention and recurrent models learn nothing about more rules in
+an affordable time."""
+_EVALUATION = {"examples": 20_000, "activation_examples": 20_000, "adaptation_examples": 100}
+
+
+def _quick_recipe(architecture: str) -> dict[str, Any]:
+    """Ten times the published learning rate, and 20 validations, as published."""
+    recipe = _SIZED[architecture]["recipe"]
+    return {"learning_rate": 1e-3, "validate_every": recipe["steps"] // 20, **recipe}
+
+
+def draw_task_seeds(count: int) -> tuple[int, ...]:
+    """Tasks drawn at random from task seeds 5 to 1004; the outcome of 0 to 4 was seen at `mini`.
+
+    >>> draw_task_seeds(3)
+    (834, 856, 210)
+    """
+    from unseen.randomness import stream  # loads NumPy
+
+    order = stream("study", "rules-main", "tasks").block().permutation(1_000)
+    return tuple(5 + int(number) for number in order[:count])
+
+
+def _new_task_grids() -> list[Grid]:
+    """Tasks that nobody has looked at, each learned by one seed of its own: one grid per architecture and task."""
+    grids = []
+    for name, size in _SIZED.items():
+        for number in draw_task_seeds(size["tasks"]):
+            one_task: dict[str, Any] = {"task_seeds": (number,), "seeds": (number,)}
+            recipe = _quick_recipe(name)
+            grids.append(grid(name, rules=size["rules"], recipe=recipe, evaluation=_EVALUATION, **one_task))
+    return grids
+
+
+def _sample_grids() -> list[Grid]:
+    """A simple random sample of the frame: one grid per experiment, which has four gatings and a vote.
+
+    Seeds are others than those whose outcome was seen at `mini`.
+    """
+    from unseen.randomness import stream  # loads NumPy
+
+    order = stream("study", "rules-main", "sample").block().permutation(len(_ALL_EXPERIMENTS))
+    grids = []
+    for number in order[:SAMPLED]:
+        (name, search), setting, rules, task_seed = _ALL_EXPERIMENTS[number]
+        experiment = grid(
+            name,
+            rules=(rules,),
+            searches=(search,),
+            task_seeds=(task_seed,),
+            seeds=(5 + task_seed,),
+            recipe=_quick_recipe(name),
+            evaluation=_EVALUATION,
+            axes={"sample": {SAMPLE: {}}},
+        )
+        grids.append(replace(experiment, axes={**experiment.axes, "setting": {setting: SETTINGS[setting]}}))
+    return grids
+
 
 def _main_grids(scale: str) -> list[Grid]:
     """The modularity paper's study: modules or none, chosen in different ways, on tasks of 2 to 32 rules.
 
-    `full` is the published grid of 20 000 models, `small` its complete part of narrow MLPs, and `mini` what can be
-    learned within 45 minutes on two cores, where each task is learned by one seed.
+    `full` is the published grid of 20 000 models, `medium` a random sample of its experiments at width 32, `small` 20
+    tasks of MLPs and 5 of the others, and `mini` what can be learned within an hour on two cores. Below `full` each
+    task is learned by one seed.
     """
     if scale == "smoke":
-        return [
-            grid(name, rules=(2,), widths=(8,), task_seeds=(0,), seeds=(0,), **_MAIN_SMOKE) for name in ARCHITECTURES
-        ]
+        smallest: dict[str, Any] = {"rules": (2,), "widths": (8,), "task_seeds": (0,), "seeds": (0,), **_MAIN_SMOKE}
+        return [grid(name, **smallest) for name in ARCHITECTURES]
     if scale == "mini":
         grids = []
         for name, size in _MAIN_MINI.items():
@@ -113,27 +192,24 @@ def _main_grids(scale: str) -> list[Grid]:
             evaluation = {"examples": 4_000, "activation_examples": 4_000, "adaptation_examples": 100}
             for number in size["task_seeds"]:
                 one_task: dict[str, Any] = {"task_seeds": (number,), "seeds": (number,)}
+                one_task["widths"] = size.get("widths", (32,))
                 grids.append(
                     grid(name, rules=size["rules"], searches=(1,), recipe=recipe, evaluation=evaluation, **one_task)
                 )
         return grids
-    all_seeds: dict[str, Any] = {"task_seeds": SEEDS, "seeds": SEEDS}
-    if scale == "full":
-        return [grid(name, rules=RULES, widths=WIDTHS, **all_seeds) for name in ARCHITECTURES]
-    narrow_mlps = grid("mlp", rules=RULES, **all_seeds)
     if scale == "small":
-        return [narrow_mlps]
-    few_seeds: dict[str, Any] = {"task_seeds": (0, 1), "seeds": (0, 1)}
-    shortened = {"steps": 100_000}
-    return [narrow_mlps, *(grid(name, rules=(2, 8), recipe=shortened, **few_seeds) for name in ("mha", "rnn"))]
+        return _new_task_grids()
+    if scale == "medium":
+        return _sample_grids()
+    return [grid(name, rules=RULES, widths=WIDTHS, task_seeds=SEEDS, seeds=SEEDS) for name in ARCHITECTURES]
 
 
 MAIN = Study(
     name="rules-main",
-    version=1,
+    version=2,
     question="Do modular networks do better than a monolithic one where the data are made by rules, and do their "
     "modules specialize in the rules?",
-    scales={"smoke": 1, "mini": 45, "small": None, "medium": None, "full": None},
+    scales={"smoke": 1, "mini": 60, "small": None, "medium": None, "full": None},
     grids=_main_grids,
     selection="last",
     claims=(
@@ -147,7 +223,16 @@ MAIN = Study(
         "rules/C6",
         "rules/C7",
     ),
-    notes=_NOTES,
+    notes=(
+        *_NOTES,
+        "the authors' tasks can't be repeated (other generators of random numbers): ours are new draws",
+    ),
+    scale_notes={
+        "medium": (
+            "a simple random sample of 100 of the 200 experiments at width 32 (architecture and search, setting, number "
+            "of rules, task), drawn before anything was run",
+        )
+    },
 )
 
 
@@ -165,6 +250,12 @@ _WITHOUT: dict[str, dict[str, Level | Sequence[Level]]] = {
     "mha": {"gating": ("none", "joint", "truth"), "gate_hidden": "width"},  # only `operation` has such a layer
     "rnn": {"gating": "none", "shared_state": "whole"},  # a single module has no shared state
 }
+_CONFOUNDS_EVALUATION: dict[str, Any] = {
+    "splits": ("iid", "ood/length=30,amplitude=2"),
+    "examples": 4_000,
+    "activation_examples": 10_000,
+    "adaptation_examples": 100,
+}
 _CONFOUNDS_SIZES: dict[str, dict[str, Any]] = {
     "smoke": {
         "rules": (8,),
@@ -176,17 +267,20 @@ _CONFOUNDS_SIZES: dict[str, dict[str, Any]] = {
     },
     # At width 16 eight rules are as limited as 16 at the paper's smallest width.
     "mini": {
-        "rules": (8,),
+        "rules": (2, 8),
         "widths": (16,),
         "task_seeds": (0, 1, 2),
         "seeds": (0,),
         "recipe": {"steps": 5_000, "learning_rate": 1e-3, "batch": 64, "validate_every": 250},
-        "evaluation": {
-            "splits": ("iid", "ood/length=30,amplitude=2"),
-            "examples": 4_000,
-            "activation_examples": 10_000,
-            "adaptation_examples": 100,
-        },
+        "evaluation": _CONFOUNDS_EVALUATION,
+    },
+    "small": {
+        "rules": (2, 8),
+        "widths": (16,),
+        "task_seeds": SEEDS,
+        "seeds": (0,),
+        "recipe": {"steps": 20_000, "learning_rate": 1e-3, "batch": 64, "validate_every": 1_000},
+        "evaluation": _CONFOUNDS_EVALUATION,
     },
     "full": {"rules": RULES, "widths": WIDTHS, "task_seeds": SEEDS, "seeds": SEEDS},
 }
@@ -208,11 +302,85 @@ def _confounds_grids(scale: str) -> list[Grid]:
 
 CONFOUNDS = Study(
     name="rules-confounds",
-    version=1,
+    version=2,
     question="How much of the difference between modular and monolithic models comes from the sizes they were given?",
-    scales={"smoke": 1, "mini": 45, "full": None},
+    scales={"smoke": 1, "mini": 120, "small": None, "full": None},
     grids=_confounds_grids,
     selection="last",
     claims=("rules/C3", "rules/C3-trend", "rules/C4", "rules/C4-width", "rules/C5", "rules/C5-state"),
     notes=_NOTES,
+)
+
+
+# -- finite data --------------------------------------------------------------------------------------------------------
+
+TRAIN_SIZES: Axis = {**option_axis("task.train_size", (256, 1_024, 4_096, 16_384)), "endless": {}}
+"""How many examples there are to learn from; without end, as in the paper, no example comes twice."""
+
+
+def size_levels(sizes: Iterable[int]) -> Axis:
+    """Training sets of these sizes, each with a validation set of a tenth, at least 1,000; and data without end.
+
+    >>> size_levels((256, 16_384))[16_384]["recipe"]
+    {'batches': 'passes', 'validation_examples': 1638}
+    """
+    levels: dict[Level, Any] = {}
+    for size in sizes:
+        recipe = {"batches": "passes", "validation_examples": max(1_000, size // 10)}
+        levels[size] = {"task": {"train_size": size, "stratified": True}, "recipe": recipe}
+    return {**levels, "endless": {"recipe": {"validation_examples": 1_000}}}
+
+
+def _wide_data_grids() -> list[Grid]:
+    """All sizes from 2**8 to 2**18, stratified, in complete passes; learning rates are tuned alike for all."""
+    grids = []
+    for number in range(3):
+        axes: dict[str, Axis] = {
+            "train_size": size_levels(2**exponent for exponent in range(8, 19)),
+            "learning_rate": option_axis("recipe.learning_rate", (1e-3, 3e-3)),
+        }
+        recipe = {"validate_every": 250, "steps": 5_000}
+        evaluation = {**_DATA_EVALUATION, "splits": ("train", *JUDGED["mlp"])}
+        one_task: dict[str, Any] = {"task_seeds": (number,), "seeds": (number,)}
+        grids.append(grid("mlp", rules=(8,), recipe=recipe, evaluation=evaluation, axes=axes, **one_task))
+    return grids
+
+
+_DATA_EVALUATION = {"examples": 4_000, "activation_examples": 4_000, "adaptation_examples": 100}
+
+
+def _data_grids(scale: str) -> list[Grid]:
+    """The MLPs of the main comparison, trained on finite sets: do modules help where data are scarce?
+
+    `mini` has five sizes at one learning rate; `small` has twelve, in stratified sets, at two rates.
+    """
+    if scale == "small":
+        return _wide_data_grids()
+    smoke = scale == "smoke"
+    sizes: Axis = {level: TRAIN_SIZES[level] for level in (256, "endless")} if smoke else TRAIN_SIZES
+    evaluation = {**(_SMOKE_EVALUATION if smoke else _DATA_EVALUATION), "splits": ("train", *JUDGED["mlp"])}
+    recipe: dict[str, Any] = {"learning_rate": 1e-3, "validate_every": 250, "steps": 5_000}
+    if smoke:
+        recipe = _MAIN_SMOKE["recipe"]
+    rules = (2,) if smoke else (2, 8)
+    grids = []
+    for number in range(1 if smoke else 3):
+        one_task: dict[str, Any] = {"task_seeds": (number,), "seeds": (number,)}
+        axes: dict[str, Axis] = {"train_size": sizes}
+        grids.append(grid("mlp", rules=rules, recipe=recipe, evaluation=evaluation, axes=axes, **one_task))
+    return grids
+
+
+DATA = Study(
+    name="rules-data",
+    version=1,
+    question="Do modules help where data are scarce, and do they still specialize: MLPs trained on 256 to 16,384 examples, "
+    "and on data without end?",
+    scales={"smoke": 1, "mini": 60, "small": None},
+    grids=_data_grids,
+    notes=(
+        "finite training sets (paper: every batch is new)",
+        "below scale small, batches continue across the ends of epochs, each of which has its own order",
+        *_NOTES,
+    ),
 )

@@ -1,4 +1,4 @@
-"""What `verify` needs to know about a lookup task: foreign examples, declared artefacts, and ceilings of baselines.
+"""Audits of a lookup task for `unseen verify`: foreign examples, declared artefacts, and ceilings of baselines.
 
 Foreign examples are JSON lines, `{"functions": [names, outermost first], "symbol": s, "target": t, "condition": name}`.
 Symbols are given by name or number. `condition`, the name of a split, may also be called `split`, or be missing.

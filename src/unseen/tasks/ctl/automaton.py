@@ -210,7 +210,7 @@ def intersect(a: Automaton, b: Automaton) -> Automaton:
 # Rules
 
 Fault = str | None
-"""What is wrong with an example, or None."""
+"""The fault of an example, or None."""
 Rule = Callable[[World, Sequence[str], int], Fault]
 """The fault of an example, given the world, its functions by name in order of application, and its start symbol."""
 

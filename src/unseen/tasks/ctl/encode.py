@@ -141,7 +141,9 @@ def _factors(world: World, trained: Bools, chains: Chains, symbols: Array) -> di
     entry_names = [""]
     for group in world.groups:
         transition_names += [f"{group}→{other}" for other in world.groups]
-        entry_names += [f"{group}→{name}({symbol_name})" for name in world.names for symbol_name in world.symbols]
+        for name in world.names:
+            for symbol_name in world.symbols:
+                entry_names.append(f"{group}→{name}({symbol_name})")
     transition = np.zeros(len(chains), np.int64)
     entry = np.zeros(len(chains), np.int64)
     if exists.shape[1]:

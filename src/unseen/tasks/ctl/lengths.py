@@ -80,18 +80,26 @@ GENERATORS: dict[str, PublishedGenerator] = {
 class Lengths(Lookup):
     """Tables composed freely; tests on longer chains, on compositions held back, and on tables never composed before.
 
-    With the composed tables a, b, c, the extra table x, and chains of up to 3 tables in training:
+    With the composed tables a, b, c, the extra table d (of group x), and chains of up to 3 tables in training:
 
         a b 3      → training (unless it is held back: then `ood/reserved`)
         a b a c 3  → `ood/length=4-…`, longer than any training chain
-        a x 3      → `ood/table=x`; x 3 alone is in training
+        a d 3      → `ood/table=x`; d 3, the table alone, is in training
 
     `generator` is that of the neural data router (`ndr`) or of Dubois and others (`dubois`); options that are None are
     as published there. With `sampling = stepwise`, as published, lengths are drawn uniformly and repeats dropped, so
     that short chains are used up; with `uniform`, at most half of the examples of any length are drawn.
+
+    >>> from unseen.tasks import task
+    >>> lengths = task("ctl/lengths", composed=3, max_length=3, longer=((4, 5),), train_size=60, iid_size=10)
+    >>> world = lengths.actual_world
+    >>> training_fault(world, ["b", "a"], 3) is None, testing_fault(world, ["d", "a"], 3) is None
+    (True, True)
+    >>> training_fault(world, ["d", "a"], 3)
+    'a after d (x → t) is no training transition'
     """
 
-    instance: ClassVar[frozenset[str]] = frozenset({"task_seed"})
+    instance_options: ClassVar[frozenset[str]] = frozenset({"task_seed"})
 
     name: Literal["ctl/lengths"]
     generator: Literal["ndr", "dubois"] = Option(
@@ -227,18 +235,18 @@ class Lengths(Lookup):
 
     def _pool_counts(self, language: Enumeration, available: Mapping[int, int]) -> dict[int, int]:
         """How many examples of each length are drawn, for training and both IID sets together."""
-        wanted = self.train_size
-        if wanted is None:
+        total = self.train_size
+        if total is None:
             if self.published.train is None:
                 return dict(available)
-            wanted = int(self.published.train * sum(language.totals(available).values()))
-        wanted += 2 * self._iid_size(available)
+            total = int(self.published.train * sum(language.totals(available).values()))
+        total += 2 * self._iid_size(available)
         if self.actual_sampling == "uniform":
-            counts = allocate(available, wanted, 0.5)
+            counts = allocate(available, total, 0.5)
         else:
-            counts = expected_counts(available, wanted)
-        if sum(counts.values()) < wanted:
-            raise shortage_error("train and iid", available, counts, wanted, ", half of each length at most")
+            counts = expected_counts(available, total)
+        if sum(counts.values()) < total:
+            raise shortage_error("train and iid", available, counts, total, ", half of each length at most")
         return counts
 
     # Compositions and inputs held back from training

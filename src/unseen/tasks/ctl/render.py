@@ -40,7 +40,7 @@ def describe(name: str, world: World, order: Order, examples: Examples, index: i
     functions, start = _chain(world, examples, index)
     symbols = [world.symbols[symbol] for symbol in apply_chain(world, functions, start)]
     count = f"{len(functions)} function{'' if len(functions) == 1 else 's'}"
-    lines = [f"{name}, {count}: {_written(world, order, functions, start)}"]
+    lines = [f"{name}, {count}: {_format_chain(world, order, functions, start)}"]
     for function, before, after in zip(functions, symbols, symbols[1:], strict=False):
         lines.append(f"  {function}({before}) = {after}    group {world.group_name(function)}")
     lines.append(f"answer: {world.symbols[int(examples.targets[index])]}")
@@ -54,7 +54,7 @@ def _chain(world: World, examples: Examples, index: int) -> tuple[list[str], int
     return [world.names[f] for f in functions if f >= 0], int(examples.factors["start"][index])
 
 
-def _written(world: World, order: Order, functions: list[str], start: int) -> str:
+def _format_chain(world: World, order: Order, functions: list[str], start: int) -> str:
     """An example as it is written: `c b a 3`, or `3 a b c`."""
     tokens = [world.symbols[start], *functions]
     return " ".join(reversed(tokens) if order == "backward" else tokens)
@@ -78,7 +78,7 @@ def _membership(world: World, functions: list[str], start: int) -> str:
 def draw_picture(name: str, world: World, order: Order, examples: Examples, index: int) -> str:
     """Draw the chain of one example above the sampling graph, as SVG text."""
     functions, start = _chain(world, examples, index)
-    title = f"{name}: {_written(world, order, functions, start)} = {world.symbols[int(examples.targets[index])]}"
+    title = f"{name}: {_format_chain(world, order, functions, start)} = {world.symbols[int(examples.targets[index])]}"
     note = _membership(world, functions, start)
     layers = _find_layers(world)
     points = _lay_out(world, layers)
@@ -274,7 +274,8 @@ def _draw_node(world: World, node: Node, centre: Point) -> str:
     functions = world.groups[node.group]
     span = functions[0] if len(functions) == 1 else f"{functions[0]} … {functions[-1]}"
     roles = [role for role, applies in (("start", node.start), ("end", node.end)) if applies]
-    x, y = centre.real, centre.imag
+    x = centre.real
+    y = centre.imag
     return (
         svg.element("circle", cx=x, cy=y, r=_NODE_RADIUS, fill=_PALE, stroke=svg.INK, stroke_width=1.5)
         + svg.text(x, y - 6, node.name, size=14, anchor="middle", weight="bold")

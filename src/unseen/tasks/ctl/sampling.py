@@ -35,10 +35,10 @@ _NONE = np.empty(0, np.int64)
 # How many examples of each length
 
 
-def allocate(available: Counts, wanted: int, max_share: float) -> dict[int, int]:
-    """Share out `wanted` examples over the lengths, as the published code does.
+def allocate(available: Counts, total: int, max_share: float) -> dict[int, int]:
+    """Share out `total` examples over the lengths, as the published code does.
 
-    From the shortest length on, each gets an equal part of what is still wanted, but at most `max_share` of the
+    From the shortest length on, each gets an equal part of what is still missing, but at most `max_share` of the
     examples that exist.
 
     >>> allocate({2: 4_096, 3: 65_536, 4: 1_048_576, 5: 16_777_216, 6: 268_435_456}, 301_000, 0.5)
@@ -47,53 +47,54 @@ def allocate(available: Counts, wanted: int, max_share: float) -> dict[int, int]
     counts: dict[int, int] = {}
     lengths = sorted(length for length, count in available.items() if count)
     for index, length in enumerate(lengths):
-        equal_part = ceil((wanted - sum(counts.values())) / (len(lengths) - index))
+        equal_part = ceil((total - sum(counts.values())) / (len(lengths) - index))
         # Half is computed in integers, because counts of long chains exceed what floats hold exactly.
         limit = available[length] // 2 if max_share == 0.5 else floor(max_share * available[length])
         counts[length] = min(limit, equal_part)
     return counts
 
 
-def expected_counts(available: Counts, wanted: int) -> dict[int, int]:
-    """How many different examples of each length result from drawing lengths uniformly until `wanted` are found.
+def expected_counts(available: Counts, total: int) -> dict[int, int]:
+    """How many different examples of each length result from drawing lengths uniformly until `total` are found.
 
     After d draws of each length, N · (1 − (1 − 1/N)^d) of the N examples of a length have been seen on average; d is
-    chosen such that they add up to `wanted`.
+    chosen such that they add up to `total`.
 
     >>> expected_counts({2: 480, 3: 4_368, 4: 50_888, 5: 470_792}, 61_136)
     {2: 480, 3: 4366, 4: 24332, 5: 31958}
     """
-    if wanted > sum(available.values()):
-        raise shortage_error("train and iid", available, available, wanted)
+    if total > sum(available.values()):
+        raise shortage_error("train and iid", available, available, total)
 
     def seen_after(draws: float) -> dict[int, float]:
         return {length: count * (1 - (1 - 1 / count) ** draws) for length, count in available.items() if count}
 
     low = 0.0
     high = 1.0
-    while sum(seen_after(high).values()) < wanted and high < 1e18:
+    # The number of draws is found by doubling and then halving the interval, to the last bit of a float.
+    while sum(seen_after(high).values()) < total and high < 1e18:
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
-        if sum(seen_after(middle).values()) < wanted:
+        if sum(seen_after(middle).values()) < total:
             low = middle
         else:
             high = middle
     counts = {length: round(count) for length, count in seen_after(high).items()}
     # Rounding errors go to the lengths with the most examples.
     for length in sorted(counts, key=lambda length: available[length], reverse=True):
-        counts[length] += min(wanted - sum(counts.values()), available[length] - counts[length])
+        counts[length] += min(total - sum(counts.values()), available[length] - counts[length])
     return counts
 
 
 def shortage_error(
-    sets: str, available: Counts, possible: Counts, wanted: int, note: str = "", or_all: bool = False
+    sets: str, available: Counts, possible: Counts, total: int, note: str = "", or_all: bool = False
 ) -> UsageError:
     """The error for sets that cannot be filled, with the numbers by length."""
     per_length = ", ".join(f"{length}: {possible.get(length, 0)} of {n}" for length, n in available.items() if n)
     remedy = ", allow longer ones, or set on_shortage = take_all" if or_all else " or allow longer ones"
     return UsageError(
-        f"{sets}: needs {wanted} different examples, but only {sum(possible.values())} can be drawn{note} "
+        f"{sets}: needs {total} different examples, but only {sum(possible.values())} can be drawn{note} "
         f"(by length {per_length}). Ask for fewer{remedy}"
     )
 
@@ -186,9 +187,9 @@ class DrawnSet:
 
         It is the same for every data seed, so that batches of one length have the same shapes in all runs.
         """
-        drawn = np.repeat(np.array(list(self.drawn_counts), np.int16), list(self.drawn_counts.values()))
-        lengths: Array = np.concatenate([drawn, self.fixed.length])[arrangement.block().permutation(len(self))]
-        return lengths
+        drawn_lengths = np.repeat(np.array(list(self.drawn_counts), np.int16), list(self.drawn_counts.values()))
+        lengths: Array = np.concatenate([drawn_lengths, self.fixed.length])
+        return lengths[arrangement.block().permutation(len(self))]
 
     def draw(self, data_seed: DataSeed, arrangement: RandomStream, data: RandomStream) -> Chains:
         """Draw the set of one data seed (the stream `data` is that seed's), each length from a block of its own."""

@@ -158,8 +158,8 @@ class Systematic(Lookup):
         sources = {1: Enumeration(automaton.any_chain(world), world.tables), 2: self._train}
         included_lengths = INCLUDED_LENGTHS[self.actual_include]
         included = Chains.concat([all_chains(sources[length], length) for length in included_lengths])
-        drawn = self.train_size - len(included) if self.preset_rules.counted else self.train_size
-        if drawn < 1:
+        drawn_count = self.train_size - len(included) if self.preset_rules.counted else self.train_size
+        if drawn_count < 1:
             raise UsageError(
                 f"train_size = {self.train_size}: {len(included)} examples are always included "
                 f"(always_include = {self.actual_include}); set a larger train_size"
@@ -171,13 +171,11 @@ class Systematic(Lookup):
         available = existing
         if self.preset_rules.estimate:
             available = {length: released_count(world, length) if count else 0 for length, count in existing.items()}
-        wanted = drawn + self.iid_size
-        counts = allocate(available, wanted, 0.5)
+        total = drawn_count + self.iid_size
+        counts = allocate(available, total, 0.5)
         possible = sum(counts.values())
-        if possible < wanted and (self.on_shortage == "error" or possible <= self.iid_size):
-            raise shortage_error(
-                "train and iid", existing, counts, wanted, ", half of each length at most", or_all=True
-            )
+        if possible < total and (self.on_shortage == "error" or possible <= self.iid_size):
+            raise shortage_error("train and iid", existing, counts, total, ", half of each length at most", or_all=True)
         return hold_out(
             self._train,
             counts,
@@ -239,7 +237,8 @@ class Systematic(Lookup):
         A split that would be empty, or equal to the training or the test language, is left out.
         """
         world = self.actual_world
-        has_symbol_sets = any(edge.symbols is not None for edge in world.graph.uses("train"))
+        # A function that an edge never enters is not closed at some symbols: with `coverage` there is no bridge.
+        has_symbol_sets = any(edge.symbols and any(edge.symbols.values()) for edge in world.graph.uses("train"))
         trains_loops = np.diagonal(group_transitions(world, self.trained_entries)).any()
         anything = Split("ood/any", "any function after any other, also those that training has")
         loops = Split("ood/loops", "all functions from one group", () if trains_loops else ("transition",))
@@ -270,10 +269,11 @@ class Systematic(Lookup):
         )
         all_pairs = Split("probe/pairs", "every pair of functions of any language, at every symbol")
         listed: list[tuple[Split, tuple[PairKind, ...]]] = [
-            (closed, ("blocked",)),
             (unseen_pairs, ("tested", "blocked")),
             (all_pairs, ("trained", "tested", "blocked")),
         ]
+        if has_symbol_sets:
+            listed.insert(0, (closed, ("blocked",)))
         for split, kinds in listed:
             pairs = Enumeration(automaton.function_pairs(world, kinds), world.tables)
             if pairs.total(2):

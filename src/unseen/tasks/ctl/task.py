@@ -15,9 +15,9 @@ from pydantic import ValidationError, model_validator
 
 from unseen.config import canonical
 from unseen.errors import UsageError
-from unseen.randomness import Bools, RandomStream, stream
+from unseen.randomness import Bools, Draws, RandomStream, stream
 from unseen.spec import Field, Spec, Stream, Target
-from unseen.tasks.base import Array, DataSeed, Examples, ForeignFileReport, Split, Task
+from unseen.tasks.base import Array, DataSeed, Examples, Expressions, ForeignFileReport, Split, Task
 from unseen.tasks.ctl.audit import judge_file, token_ceilings
 from unseen.tasks.ctl.automaton import entries_after_groups
 from unseen.tasks.ctl.encode import MARKERS, ChainCache, Chains, Order, encode
@@ -33,6 +33,7 @@ from unseen.tasks.ctl.world import (
     parse_model,
     read_json,
 )
+from unseen.tasks.variables import Variables, split_name
 
 Count = Annotated[int, Option(ge=1)]
 PresetName = Literal["clean", "released", "paper"]
@@ -93,10 +94,10 @@ class Lookup(Task):
     """
 
     report_by: ClassVar[tuple[str, ...]] = ("length",)
-    readings: ClassVar[frozenset[str]] = frozenset({"order"})
+    interpretation_options: ClassVar[frozenset[str]] = frozenset({"order"})
 
     preset: PresetName = Option("clean", description="sound data, the published code's data, or the paper's data")
-    symbols: int = Option(8, ge=2, description="number of symbols in the tables")
+    symbols: int = Option(8, ge=2, le=1_000, description="number of symbols in the tables")
     bijective: bool = Option(True, description="every table is a permutation of the symbols")
     order: Order = Option("backward", description="the outermost function first and the symbol last, or the reverse")
     sampling: Sampling | None = Option(
@@ -243,7 +244,7 @@ class Lookup(Task):
 
     def arrangement(self, split: str) -> RandomStream:
         """The stream that decides which position of a set has which length, for all data seeds and instances."""
-        identity = {key: value for key, value in self.drawn_by().items() if key not in self.instance}
+        identity = {key: value for key, value in self.drawn_by().items() if key not in self.instance_options}
         return stream("arrangement", identity, split)
 
     def sample(self, split: str, n: int, start: int = 0, data_seed: DataSeed = 0) -> Examples:
@@ -256,11 +257,51 @@ class Lookup(Task):
 
         chains = _DRAWN_SETS.get((canonical(self.drawn_by()), split, data_seed), draw_set)
         # Copied, so that callers who change their examples do not change the cached set.
-        return encode(self.actual_world, self.trained_entries, self.order, chains[start : start + n].copy())
+        selected = chains[start : start + n].copy()
+        return replace(encode(self.actual_world, self.trained_entries, self.order, selected), task=self)
 
     def solve(self, examples: Examples) -> Array:
-        tables = [list(table) for table in self.actual_world.functions.values()]
+        tables = list(map(list, self.actual_world.functions.values()))
         return solve_all(tables, examples.inputs["token"], examples.inputs["mask"], self.order == "backward")
+
+    def variables(self, examples: Examples) -> Variables:
+        from unseen.tasks.ctl.variables import list_variables
+
+        world = self.actual_world
+        tables = [list(table) for table in world.functions.values()]
+        tokens, mask = examples.inputs["token"], examples.inputs["mask"]
+        return list_variables(tables, world.group_of.tolist(), tokens, mask, self.order == "backward")
+
+    def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
+        from unseen.tasks.ctl.variables import answer_with
+
+        tables = [list(table) for table in self.actual_world.functions.values()]
+        tokens, mask = examples.inputs["token"], examples.inputs["mask"]
+        return answer_with(tables, tokens, mask, self.order == "backward", name, values, self.solve(examples))
+
+    def expressions(self, examples: Examples) -> Expressions | None:
+        from unseen.tasks.ctl.equivalence import compose
+
+        tokens = examples.inputs["token"].astype(np.int64) - self.symbols
+        functions = np.where((tokens >= 0) & (tokens < len(self.actual_world.functions)), tokens, -1)
+        if self.order == "backward":
+            functions = functions[:, ::-1]
+        maps = compose(self.actual_world.tables, functions)
+        forms = []
+        for row in functions.tolist():
+            forms.append(tuple(function for function in row if function >= 0))
+        return Expressions(forms, [row.tobytes() for row in maps])
+
+    def counterparts(self, examples: Examples, name: str, draws: Draws) -> Examples | None:
+        if split_name(name)[0] != "symbol":
+            return None
+        # The same functions of another symbol, which is the only token below the number of symbols.
+        tokens = examples.inputs["token"].copy()
+        rows, columns = np.nonzero(tokens < self.symbols)
+        others = 1 + draws.integers(self.symbols - 1, len(rows))
+        tokens[rows, columns] = (tokens[rows, columns] + others) % self.symbols
+        changed = Examples({**examples.inputs, "token": tokens}, examples.targets, {}, self)
+        return replace(changed, targets=self.solve(changed))
 
     def describe(self, examples: Examples, index: int) -> str:
         return describe(self.name, self.actual_world, self.order, examples, index)

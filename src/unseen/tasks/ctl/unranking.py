@@ -69,6 +69,7 @@ def _upper_product(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.u
     """The upper 64 bits of the products of 64-bit numbers: schoolbook multiplication of their 32-bit halves."""
     a_low, a_high = a & _LOW_HALF, a >> _HALF_BITS
     b_low, b_high = b & _LOW_HALF, b >> _HALF_BITS
+    # Neither sum can overflow: (2³² − 1)² + 2 (2³² − 1) is 2⁶⁴ − 1.
     cross = a_high * b_low + (a_low * b_low >> _HALF_BITS)
     other_cross = a_low * b_high + (cross & _LOW_HALF)
     upper: NDArray[np.uint64] = a_high * b_high + (cross >> _HALF_BITS) + (other_cross >> _HALF_BITS)
@@ -191,6 +192,8 @@ class Enumeration:
         """The examples of a length with these numbers."""
         begins = self.start_counts(length)
         through = np.cumsum(begins).astype(numbers.dtype)
+        # Side "right": a number equal to a running sum belongs to the next symbol, and symbols without examples, whose
+        # sum does not rise, are passed over.
         start = position = np.searchsorted(through, numbers, side="right")
         remainder = numbers - (through - begins.astype(numbers.dtype))[start]
         functions = np.empty((len(numbers), length), np.int64)
@@ -237,6 +240,7 @@ class Enumeration:
         if remaining not in self._levels:
             ways = self.continuations(remaining)
             through = np.cumsum(ways, axis=1)
+            # More than any total: the last sum of a row plus its shift stays below the shift of the next row.
             stride = int(through[:, -1].max()) + 1
             dtype = number_dtype(stride * (len(through) + 1))
             shift = np.arange(len(through)).astype(dtype)[:, None] * stride

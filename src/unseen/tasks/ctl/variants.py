@@ -44,22 +44,42 @@ class Alternating(Systematic):
         R:    b a 3 → training    d a 3 → test
         a 3 (a function alone) is in training in both: it has no transition
 
+    >>> from unseen.tasks import task
+    >>> from unseen.tasks.ctl.automaton import training_fault
+    >>> small = {"functions": 4, "train_size": 40, "iid_size": 2, "ood_size": 2, "max_length": 3}
+    >>> for name in ("ctl/A", "ctl/R"):
+    ...     world = task(name, on_shortage="take_all", **small).actual_world
+    ...     [training_fault(world, functions, 3) is None for functions in (["a", "d"], ["a", "b"], ["a"])]
+    [True, False, True]
+    [False, True, True]
+
     With more groups, A goes round in a circle; `test_skips` says how many groups ahead the next function of a test
     chain may be (by default anything that training does not do).
+
+    With `coverage`, training has a part of the combinations of test chains: after each group, that share of the functions of
+    a group that a test chain may go on to. No step of a test chain is one of them.
     """
 
-    instance: ClassVar[frozenset[str]] = frozenset({"task_seed"})
+    instance_options: ClassVar[frozenset[str]] = frozenset({"task_seed"})
 
     name: Literal["ctl/A", "ctl/R"]
     groups: AtLeastTwo = Option(2, description="number of groups the functions are divided into")
     test_skips: tuple[int, ...] | None = Option(
         None, description="how many groups ahead a test chain may go; None: anything that training does not do"
     )
+    coverage: float = Option(
+        0.0,
+        ge=0,
+        lt=1,
+        description="share of the combinations of a group and a next function of test chains that training has",
+    )
 
     @model_validator(mode="after")
     def _check_skips(self) -> Self:
         if self.functions < self.groups:
             raise ValueError(f"functions = {self.functions}: each of {self.groups} groups needs one")
+        if self.coverage and self.preset == "released":
+            raise ValueError("coverage: the published code estimates sizes without it; use the preset clean or paper")
         skips = self.test_skips
         if skips is not None and (not skips or self.train_skip in skips or set(skips) - set(range(self.groups))):
             raise ValueError(
@@ -79,12 +99,32 @@ class Alternating(Systematic):
     def make_graph(self, groups: Groups, file_data: Mapping[str, Any]) -> Mapping[str, Any]:
         names = list(groups)
         test_skips = self.test_skips or [skip for skip in range(len(groups)) if skip != self.train_skip]
-        edges = []
+        edges: list[dict[str, Any]] = []
         for split, skips in (("train", [self.train_skip]), ("test", test_skips)):
             for index, name in enumerate(names):
                 for skip in skips:
-                    edges.append({"source": name, "target": names[(index + skip) % len(names)], "split": split})
+                    target = names[(index + skip) % len(names)]
+                    edge = {"source": name, "target": target, "split": split}
+                    if split == "train" or not self.coverage:
+                        edges.append(edge)
+                    else:
+                        edges += self._cover(edge, groups[target])
         return {"groups": dict(groups), "edges": edges}
+
+    def _cover(self, edge: dict[str, Any], functions: Sequence[str]) -> list[dict[str, Any]]:
+        """A test edge as one that training walks to some of the functions, and one that test chains walk to the others."""
+        draws = stream("ctl coverage", edge["source"], edge["target"], len(functions), self.task_seed).block()
+        # More coverage adds functions to the same ones. One at least stays unseen.
+        count = min(round(self.coverage * len(functions)), len(functions) - 1)
+        covered = {functions[index] for index in draws.permutation(len(functions))[:count].tolist()}
+        if not covered:
+            raise UsageError(
+                f"coverage = {self.coverage}: that is none of the {len(functions)} functions of group {edge['target']}; "
+                "set a larger coverage or more functions"
+            )
+        closed: dict[str, list[str]] = {function: [] for function in functions if function not in covered}
+        closed_to_test: dict[str, list[str]] = {function: [] for function in functions if function in covered}
+        return [{**edge, "split": "train", "symbols": closed}, {**edge, "symbols": closed_to_test}]
 
 
 class Staged(Systematic):
@@ -129,7 +169,10 @@ class Staged(Systematic):
         return self.always_include or self.preset_rules.include_staged
 
     def group_sizes(self) -> Mapping[str, int | Sequence[str]]:
-        names = [f"{path}{stage}" for path in group_letters(self.paths) for stage in range(1, self.stages + 1)]
+        names = []
+        for path in group_letters(self.paths):
+            for stage in range(1, self.stages + 1):
+                names.append(f"{path}{stage}")
         remaining = self.functions - self.bridge
         if remaining < len(names):
             raise UsageError(
@@ -260,6 +303,22 @@ class FromGraph(Systematic):
 
     Groups are lists of function names or sizes. Ambiguous graphs, unreachable nodes, dead ends, empty languages,
     functions that training never shows, and examples that are both training and test are refused.
+
+    Examples with the default graph, a circle of three groups, by the groups of the functions in the order in which they
+    are applied. Training goes around the circle; a test chain turns back at least once:
+
+        train             b → c → a → b → c → a
+        ood/transition    a → b → c → b: c → b is a test edge
+
+    Edge case: training has every function alone, too, as a chain without a transition.
+
+    >>> from unseen.tasks import task
+    >>> graph = task("ctl/graph")
+    >>> chain = graph.sample("train", 1)
+    >>> print(graph.describe(chain, 0).splitlines()[-1])
+    in the training language: b → c → a → b → c → a, training transitions all the way
+    >>> print(graph.describe(graph.sample("ood/transition", 1, data_seed="test"), 0).splitlines()[-1])
+    in the test language: l after D (c → b) is no training transition
     """
 
     name: Literal["ctl/graph"]

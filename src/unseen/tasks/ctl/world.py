@@ -27,9 +27,12 @@ from pydantic import (
 )
 
 from unseen.errors import UsageError
+from unseen.files import read_at_most
 from unseen.randomness import Ints, stream
 from unseen.tasks.ctl.unranking import draw_subset
 
+MOST_BYTES = 64 * 10**6
+"""The largest world file that is read."""
 EdgeUse = Literal["train", "test", "both"]
 
 
@@ -217,7 +220,7 @@ class World(FrozenModel):
                 if function not in self.groups[self.graph.node(edge.target).group]:
                     raise ValueError(
                         f"the edge {edge.source} → {edge.target} restricts '{function}', "
-                        f"which is no function of {edge.target}"
+                        f"which is not a function of {edge.target}"
                     )
                 if not set(symbols) <= set(range(n)):
                     raise ValueError(
@@ -261,7 +264,7 @@ class World(FrozenModel):
 
 
 class GraphSubstitute(FrozenModel):
-    """What a world file may contain instead of a graph: the functions of each group, and the symbol sets of S."""
+    """The contents of a world file that has no graph: the functions of each group, and the symbol sets of S."""
 
     groups: dict[str, tuple[str, ...] | int] = Field(default_factory=dict)
     symbol_sets: dict[str, dict[str, tuple[int, ...]]] = Field(default_factory=dict)
@@ -290,10 +293,10 @@ def load_world(path: str | Path) -> World:
 def read_json(path: str | Path, expected: str) -> Any:
     """Read the JSON value in a file; `expected` says in errors what it should be."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
+        return json.loads(read_at_most(Path(path), MOST_BYTES).decode("utf-8"))
+    except UsageError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: expected {expected} as JSON; {error}") from None
 
 

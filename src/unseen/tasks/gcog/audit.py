@@ -1,4 +1,4 @@
-"""What `unseen verify` measures on gCOG data: shortcuts, ceilings that follow from the design, and artefacts."""
+"""Audits of gCOG data for `unseen verify`: shortcuts, ceilings that follow from the design, and artefacts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def compute_commonest_share(values: int, objects: int) -> float:
     >>> round(compute_commonest_share(10, 2), 6)  # one in ten pairs is equal
     0.55
     """
-    expected, below = 0.0, 0.0
+    expected = 0.0
+    below = 0.0
     for most in range(1, objects + 1):
         # The assignments in which no value occurs more than `most` times: the coefficient of a product of exponential
         # generating functions, one for each value.
@@ -115,7 +116,8 @@ def compute_blind_accuracy(plan: QuestionPlan) -> float | None:
                     new_state = tuple(counts)
                     extended[new_state] = extended.get(new_state, 0.0) + probability * operators / len(names)
             states = extended
-        correct, possible = 0.0, 0.0
+        correct = 0.0
+        possible = 0.0
         for state, probability in states.items():
             guess = _compute_best_guess(schema, state)
             if guess is not None:

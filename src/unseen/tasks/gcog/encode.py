@@ -100,7 +100,7 @@ def encode_tokens(
 ) -> GcogTokens:
     """Return the tokens of questions of one depth, padded with zero rows to a length.
 
-    `unnamed_code` stands for a feature that the question does not state; the release writes 1, which also means a or red.
+    `unnamed_code` encodes a feature that the question does not state; the release writes 1, which also means a or red.
     """
     features = len(schema.features)
     operators, conditionals = _get_positions(depth)
@@ -122,11 +122,12 @@ def encode_tokens(
 
 
 def read_tree(schema: Schema, rows: list[list[int]]) -> Tree:
-    """Return the tree that rule tokens stand for. It reads the format independently of the encoder."""
+    """Return the tree that rule tokens describe. It reads the format independently of the encoder."""
     flags = [row[get_end_column(len(schema.features))] for row in rows]
     stop = flags.index(1)
     levels: list[list[Query]] = []
-    start, width = 0, 1
+    start = 0
+    width = 1
     while start < stop:
         levels.append([_read_query(schema, row) for row in rows[start : start + width]])
         start += width
@@ -335,7 +336,9 @@ def encode_block(
     if len(arrays) > 1:
         # Each row occurs once, so sorting the rows restores the order of the block.
         order = np.argsort(np.concatenate(rows))
-        block = {name: np.concatenate([of_plan[name] for of_plan in arrays])[order] for name in block}
+        block = {}
+        for name in arrays[0]:
+            block[name] = np.concatenate([plan_arrays[name] for plan_arrays in arrays])[order]
     return GcogTokens(block.pop("rule tokens"), block.pop("grid")), block.pop("targets"), block
 
 

@@ -78,6 +78,12 @@ class _LineJudge:
             names = [f"{index} ({self.schema.answer_name(index)})" for index in (target, answer)]
             self.report("the answer", *names)
 
+    def refuse_keys(self, subject: str, data: dict[str, Any], known: Sequence[str]) -> None:
+        """Report every key that nothing would read."""
+        for key in data:
+            if key not in known:
+                self.report(f"{subject}: the key", _quote(key), f"it is unknown. {nearest(key, known)}")
+
     def read_tree(self, data: Any) -> Tree | None:
         """Return the tree, or None if some of it cannot be read; every defect is reported."""
         tree = self._read_node(data)
@@ -97,6 +103,7 @@ class _LineJudge:
         if not {"then", "else"} <= data.keys():
             self.report("the conditional", "without then and else", "it must have both")
             return None
+        self.refuse_keys("the conditional", data, ("if", "then", "else"))
         # Read all three before giving up, so that all defects are reported.
         test = self._read_query(data["if"])
         then = self._read_node(data["then"])
@@ -124,6 +131,7 @@ class _LineJudge:
         well_formed = isinstance(data, dict) and isinstance(data.get("op"), str)
         if not well_formed or not isinstance(data.get("objects"), list):
             raise self.report("the operator", _quote(data), "it must be an object with op and objects")
+        self.refuse_keys("the operator", data, ("op", "objects", "number"))
         if data["op"] not in self.schema.operators:
             hint = nearest(data["op"], self.schema.operators)
             raise self.report("the operator", _quote(data["op"]), f"there is none of that name. {hint}")
@@ -143,6 +151,8 @@ class _LineJudge:
             raise self.report(
                 f"an object of {operator.name}", _quote(data), "it must be an object with shape and color"
             )
+        names = [feature for feature, _ in self.schema.features]
+        self.refuse_keys(f"an object of {operator.name}", data, names)
         values: list[str | None] = []
         for index, (feature, known_values) in enumerate(self.schema.features):
             value = data.get(feature)
@@ -178,6 +188,9 @@ class _LineJudge:
     def _read_object(self, data: Any) -> GridObject:
         if not isinstance(data, dict):
             raise self.report("an object on the grid", _quote(data), "it must be an object with shape, color, x and y")
+        names = [feature for feature, _ in self.schema.features]
+        # The published samples mark distractors; nothing depends on the mark.
+        self.refuse_keys("an object on the grid", data, [*names, "x", "y", "distractor"])
         values: list[str] = []
         for feature, known_values in self.schema.features:
             subject = f"the {feature} of an object on the grid"

@@ -71,6 +71,7 @@ def draw_distinct(bound: Ints, active: Bools, occupied: Bools, draws: Draws, fir
         while len(clashes):
             row[clashes] = redraws.integers(bound[clashes])
             index[clashes] = offset[clashes] + row[clashes]
+            # Rejection keeps a number uniform over the free ones; only those that clash again are drawn again.
             clashes = clashes[table[index[clashes]]]
         table[index] |= row_active
     return numbers
@@ -292,5 +293,5 @@ def build_cell_classes(schema: Schema, two: bool) -> CellClasses:
                 classes += [all_cells[index == i] for i in range(len(distinct))]
                 rank[operator.code, :, pair] = 1
     rank[schema.operators["GetLocation"].code] = 0
-    size = np.array([len(members) for members in classes])
+    size = np.array(list(map(len, classes)))
     return CellClasses(schema, np.concatenate(classes), np.cumsum(size) - size, size, by_operator, rank, numbered)

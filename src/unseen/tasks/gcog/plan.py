@@ -96,7 +96,7 @@ class QuestionPlan:
     @cached_property
     def _operator_choices(self) -> tuple[Ints, Ints]:
         """The allowed codes (groups, nodes, choices), padded with zeros, and the number of choices (groups, nodes)."""
-        counts = np.array([[len(names) for names in group] for group in self.groups])
+        counts = np.array([list(map(len, group)) for group in self.groups])
         codes = np.zeros((*counts.shape, counts.max()), np.int64)
         for number, group in enumerate(self.groups):
             for node, names in enumerate(group):

@@ -24,7 +24,8 @@ from unseen.tasks.gcog.tree import Conditional, GridObject, Tree, get_query, lis
 # ---------------------------------------------------------------------------------------------------------------- pixels
 
 CELL_PIXELS = 8
-_LETTER_WIDTH, _LETTER_HEIGHT = 5, 7
+_LETTER_WIDTH = 5
+_LETTER_HEIGHT = 7
 _FURTHER_COLUMNS = (7, 0)
 """The pixel columns of a third and a fourth feature."""
 
@@ -142,10 +143,19 @@ def decode(schema: Schema, image: Image) -> Codes:
 
 # ------------------------------------------------------------------------------------------------------------------- SVG
 
-_GREY, _PALE, _ACCENT, _WASH, _NIGHT, _LINE = "#7a828c", "#d5dae0", "#00798c", "#e3f1f3", "#15181c", "#2e343b"
+_GREY = "#7a828c"
+_PALE = "#d5dae0"
+_ACCENT = "#00798c"
+_WASH = "#e3f1f3"
+_NIGHT = "#15181c"
+_LINE = "#2e343b"
 _WHITE = "#ffffff"
-_MARGIN, _CELL = 20, 32
-_BOX_WIDTH, _BOX_HEIGHT, _LEVEL_WIDTH, _LEAF_HEIGHT = 148, 42, 196, 52
+_MARGIN = 20
+_CELL = 32
+_BOX_WIDTH = 148
+_BOX_HEIGHT = 42
+_LEVEL_WIDTH = 196
+_LEAF_HEIGHT = 52
 
 
 def draw_example(view: ExampleView) -> str:
@@ -184,7 +194,9 @@ def draw_example(view: ExampleView) -> str:
 
 def draw_contact_sheet(views: Sequence[ExampleView], columns: int = 4) -> str:
     """Return one picture of many examples in rows, numbered from 1: small grids with questions and answers."""
-    cell, left, line_height = 24, 30, 15
+    cell = 24
+    left = 30
+    line_height = 15
     character_width = 5.6
     grid_width = cell * max(view.schema.columns for view in views)
     entry_width = left + grid_width + 34

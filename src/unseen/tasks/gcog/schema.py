@@ -37,12 +37,12 @@ COLORS = {
     "magenta": (240, 50, 230),
     "lime": (210, 245, 60),
     "teal": (0, 128, 128),
-    "lavender": (220, 190, 255),
+    "lavender": (230, 190, 255),
     "beige": (255, 250, 200),
     "maroon": (128, 0, 0),
     "mint": (170, 255, 195),
     "olive": (128, 128, 0),
-    "coral": (255, 127, 80),
+    "coral": (255, 215, 180),
     "navy": (0, 0, 128),
     "grey": (128, 128, 128),
 }
@@ -105,7 +105,9 @@ def build_operators(features: Sequence[str]) -> dict[str, Operator]:
     22
     """
     everything = tuple(range(len(features)))
-    single, pair, either = (1,), (2,), (1, 2)
+    single = (1,)
+    pair = (2,)
+    either = (1, 2)
     operators = [
         Operator("Exist", 1, "exist", "boolean", single, everything),
         Operator("GetLocation", 2, "location", "location", single, everything),
@@ -126,10 +128,15 @@ def build_operators(features: Sequence[str]) -> dict[str, Operator]:
         name = feature.capitalize()
         if about < 2:
             # The specification fixes these codes; colour (1) comes before shape (0) in each pair.
-            get, is_, same, not_same = 4 - about, 14 - about, 16 - about, 18 - about
+            get = 4 - about
+            is_ = 14 - about
+            same = 16 - about
+            not_same = 18 - about
         else:
             get = 22 + 4 * (about - 2)
-            is_, same, not_same = get + 1, get + 2, get + 3
+            is_ = get + 1
+            same = get + 2
+            not_same = get + 3
         operators += [
             Operator(f"Get{name}", get, "get", feature, single, (key,), key, about),
             Operator(f"Is{name}", is_, "is", "boolean", single, both, key, about),

@@ -44,14 +44,15 @@ def solve(schema: Schema, tree: Tree, objects: Sequence[GridObject], ties: Ties 
     """
     steps: list[Step] = []
     while isinstance(tree, Conditional):
-        step = _solve_query(schema, tree.test, objects, ties)
+        step = solve_query(schema, tree.test, objects, ties)
         steps.append(step)
         tree = tree.then if step.value is True else tree.otherwise
-    steps.append(_solve_query(schema, tree, objects, ties))
+    steps.append(solve_query(schema, tree, objects, ties))
     return Solution(schema.answers.index(steps[-1].value), tuple(steps))
 
 
-def _solve_query(schema: Schema, query: Query, objects: Sequence[GridObject], ties: Ties) -> Step:
+def solve_query(schema: Schema, query: Query, objects: Sequence[GridObject], ties: Ties) -> Step:
+    """Evaluate one operator about the objects on a grid."""
     if query.operator not in ("Exist", "ExistAnd", "ExistOr", "ExistXor"):
         operands = tuple(_find_object(schema, query, stated, objects, ties) for stated in query.objects)
         return Step(query, operands, _evaluate(schema, query, operands))
@@ -70,7 +71,8 @@ def _solve_query(schema: Schema, query: Query, objects: Sequence[GridObject], ti
 
 def _evaluate(schema: Schema, query: Query, operands: Sequence[GridObject]) -> Answer:
     """Return the value of any operator that is not about presence."""
-    total, product = 0, 1
+    total = 0
+    product = 1
     for operand in operands:
         total += operand.x + operand.y
         product *= operand.x * operand.y

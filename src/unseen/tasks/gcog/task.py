@@ -15,7 +15,17 @@ from pydantic import field_validator, model_validator
 from unseen.errors import UsageError
 from unseen.randomness import Draws, stream
 from unseen.spec import Field, GridShape, Spec, Stream, Target
-from unseen.tasks.base import Array, Artefact, DataSeed, Examples, ForeignFileReport, Shortcut, Split, Task
+from unseen.tasks.base import (
+    Array,
+    Artefact,
+    DataSeed,
+    Examples,
+    Expressions,
+    ForeignFileReport,
+    Shortcut,
+    Split,
+    Task,
+)
 from unseen.tasks.gcog.audit import compute_ceilings, list_artefacts, list_shortcuts
 from unseen.tasks.gcog.encode import (
     CODINGS,
@@ -33,7 +43,8 @@ from unseen.tasks.gcog.render import CELL_PIXELS, Image, draw_example, render
 from unseen.tasks.gcog.schema import FEATURES, PRESETS, STANDARD, Feature, GcogPreset, PresetName, Schema, Ties
 from unseen.tasks.gcog.solver import solve
 from unseen.tasks.gcog.text import FORM_NAMES, ExampleView, FormName, describe_example, write_sentence
-from unseen.tasks.gcog.tree import object_to_json, tree_to_json
+from unseen.tasks.gcog.tree import GridObject, Tree, object_to_json, tree_to_json
+from unseen.tasks.variables import Variables
 
 Share = Annotated[float, Option(ge=0, le=1)]
 Count = Annotated[int, Option(ge=0)]
@@ -73,13 +84,21 @@ class GcogTask(Task):
     Edge cases: zero is even, so ProductEven(green b) is True. Only the operators on the path determine the answer, but
     in the preset `clean` every operator of the tree has exactly one matching object, except that the object of an Exist
     may be absent.
+
+    >>> from unseen.tasks.gcog.tree import Conditional, Query
+    >>> a, b = ("a", "red"), ("b", "green")
+    >>> grid = [GridObject(a, 1, 3), GridObject(b, 0, 0)]
+    >>> tree = Conditional(Query("SumEven", (a,)), Query("GetColor", (("b", None),)), Query("GetLocation", (b,)))
+    >>> questions = Query("ProductOdd", (a,)), tree, Query("ProductEven", (b,))
+    >>> [Schema().answers[solve(Schema(), question, grid).answer] for question in questions]
+    [True, ('color', 'green'), True]
     """
 
     # Subclasses define the splits in `_plan_splits`.
     report_by: ClassVar[tuple[str, ...]] = ("operator", "answer_kind")
-    amounts: ClassVar[frozenset[str]] = frozenset({"train_size", "pool"})
-    readings: ClassVar[frozenset[str]] = frozenset({"coding", "ties"})
-    alike: ClassVar[bool] = True
+    size_options: ClassVar[frozenset[str]] = frozenset({"train_size", "pool"})
+    interpretation_options: ClassVar[frozenset[str]] = frozenset({"coding", "ties"})
+    shares_file_format: ClassVar[bool] = True
 
     preset: PresetName = Option(
         "clean",
@@ -297,6 +316,28 @@ class GcogTask(Task):
             tree = read_tree(self.domain, rule.tolist())
             answers.append(solve(self.domain, tree, read_objects(self.domain, grid), self._ties).answer)
         return np.array(answers, np.int64)
+
+    def variables(self, examples: Examples) -> Variables:
+        from unseen.tasks.gcog.variables import list_variables
+
+        return list_variables(self.domain, self._read_questions(examples), self._ties)
+
+    def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
+        from unseen.tasks.gcog.variables import answer_with
+
+        return answer_with(self.domain, self._read_questions(examples), self._ties, name, values, self.solve(examples))
+
+    def expressions(self, examples: Examples) -> Expressions | None:
+        from unseen.tasks.gcog.equivalence import find_function
+
+        trees = [read_tree(self.domain, rule) for rule in self.tokens(examples).rule.tolist()]
+        return Expressions(trees, [find_function(self.domain, tree) for tree in trees])
+
+    def _read_questions(self, examples: Examples) -> list[tuple[Tree, list[GridObject]]]:
+        """The tree of each example and the objects on its grid."""
+        tokens = self.tokens(examples)
+        pairs = zip(tokens.rule, tokens.grid, strict=True)
+        return [(read_tree(self.domain, rule.tolist()), read_objects(self.domain, grid)) for rule, grid in pairs]
 
     def view(self, examples: Examples, index: int) -> ExampleView:
         """Return one example as a tree, objects and a solution."""

@@ -363,7 +363,9 @@ def format_query(query: Query) -> str:
     >>> format_query(Query("SumEven", (("a", "red"), ("b", "blue"))))
     'red a, blue b'
     """
-    phrases = [" ".join(value for value in reversed(description) if value) for description in query.objects]
+    phrases = []
+    for description in query.objects:
+        phrases.append(" ".join(value for value in reversed(description) if value))
     return ", ".join(phrases) + ("" if query.number is None else f" = {query.number}")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from unseen.tasks.gcog.schema import Schema
 
 Description = tuple[str | None, ...]
-"""What a question states about one object: a value of each feature, or None."""
+"""The features that a question states about one object: a value of each feature, or None."""
 
 
 @dataclass(frozen=True)

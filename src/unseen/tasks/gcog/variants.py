@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field as Option
 from pydantic import field_validator, model_validator
 
+from unseen.randomness import stream
 from unseen.tasks.base import Artefact, Split
 from unseen.tasks.gcog.audit import measure_leak
 from unseen.tasks.gcog.plan import OperatorGroup, QuestionPlan, number_objects
@@ -23,6 +24,24 @@ class Distractor(GcogTask):
     """Distractor generalization: single operators among 1 to 5 distractors, tested among more, up to 40 and beyond.
 
     No value of a factor is unseen; only the number of distractors shifts.
+
+    Examples of training, with one distractor and with two, where x is the column and y the row:
+
+        GetColor(k)        cyan k (5, 1), cyan z (6, 0)                     → cyan
+        SumEven(blue o)    green c (1, 6), blue o (8, 4), cyan k (9, 1)     8 + 4 = 12 is even → True
+
+    Edge case: an operator that names the shape alone, like the first, must have no distractor of that shape (in the
+    preset `clean`), so its distractors are drawn from the other shapes only.
+
+    >>> from unseen.tasks.gcog.solver import solve
+    >>> from unseen.tasks.gcog.schema import Schema
+    >>> from unseen.tasks.gcog.tree import GridObject, Query
+    >>> k, z, c, o = (("k", "cyan"), ("z", "cyan"), ("c", "green"), ("o", "blue"))
+    >>> grid = [GridObject(k, 5, 1), GridObject(z, 6, 0)], [GridObject(c, 1, 6), GridObject(o, 8, 4), GridObject(k, 9, 1)]
+    >>> Schema().answers[solve(Schema(), Query("GetColor", (("k", None),)), grid[0]).answer]
+    ('color', 'cyan')
+    >>> Schema().answers[solve(Schema(), Query("SumEven", (o,)), grid[1]).answer]
+    True
     """
 
     name: Literal["gcog/distractor"] = "gcog/distractor"
@@ -48,7 +67,7 @@ class Distractor(GcogTask):
             ranges.append((highest, min(highest + 10, room)))
         for first, last in ranges:
             numbers = (str(first),) if first == last else (str(first), str(last))
-            summary = f"{' to '.join(numbers)} distractors: no value is unseen, only their number shifts"
+            summary = f"{' to '.join(numbers)} distractors; only their number shifts"
             split = Split(f"ood/distractors={'-'.join(numbers)}", summary)
             splits.append(PlannedSplit(split, (self._make_plan(1, (first, last)),)))
         return splits
@@ -58,6 +77,26 @@ class Productive(GcogTask):
     """Productive generalization: trees of some depths, equally likely, tested on deeper ones.
 
     The grid must have a cell for every operator, which limits the depth.
+
+    Examples, on a grid with a cyan l at (2, 5), a purple r at (5, 3) and a white p at (5, 9):
+
+        depth 1   GetColor(r)                                                           → purple
+        depth 3   if SumEven(cyan l) then GetColor(r) else GetLocation(white p)         2 + 5 = 7 is odd → (5, 9)
+
+    Edge case: a deeper tree has more branches that are not taken. Only the operators on the path count, so a tree of
+    depth 5 with three conditionals is answered by two tests and one question.
+
+    >>> from unseen.tasks.gcog.solver import solve
+    >>> from unseen.tasks.gcog.schema import Schema
+    >>> from unseen.tasks.gcog.tree import Conditional, GridObject, Query
+    >>> l, r, p = ("l", "cyan"), ("r", "purple"), ("p", "white")
+    >>> grid = [GridObject(l, 2, 5), GridObject(r, 5, 3), GridObject(p, 5, 9)]
+    >>> shallow = Conditional(Query("SumEven", (l,)), Query("GetColor", (("r", None),)), Query("GetLocation", (p,)))
+    >>> deep = Conditional(Query("Exist", (l,)), shallow, shallow)
+    >>> [Schema().answers[solve(Schema(), tree, grid).answer] for tree in (shallow.then, shallow, deep)]
+    [('color', 'purple'), (5, 9), (5, 9)]
+    >>> len(solve(Schema(), deep, grid).steps)
+    3
     """
 
     name: Literal["gcog/productive"] = "gcog/productive"
@@ -180,25 +219,83 @@ class SystematicOperators(GcogTask):
     """Systematic generalization of operators: each is trained with some objects and tested with others.
 
     The option `split` selects the hold-out, see `divide_objects`. With the hold-outs clean and released-minus-leak,
-    training and test share no combination of operator and object; with the published one they share half of them.
+    training and test share no combination of operator and object; with the published one they share half of them. `coverage`
+    moves a share of the test combinations of every operator into training, so that fewer are left to be tested.
+
+    Examples: if training asks `GetLocation` about the red a and `SumEven` about the green b, a test may ask
+
+        SumEven(red a)          red a (1, 3), green b (0, 0)     1 + 3 = 4 is even → True
+        GetLocation(green b)    the same grid                    → (0, 0)
+
+    Edge case: an operator that names one feature alone, like GetColor(b), is divided by that feature in the hold-out
+    `clean`: its shapes are in training or in the test, with every colour.
+
+    >>> from unseen.tasks.gcog.solver import solve
+    >>> from unseen.tasks.gcog.schema import Schema
+    >>> from unseen.tasks.gcog.tree import GridObject, Query
+    >>> a, b = ("a", "red"), ("b", "green")
+    >>> grid = [GridObject(a, 1, 3), GridObject(b, 0, 0)]
+    >>> [Schema().answers[solve(Schema(), Query(*q), grid).answer] for q in (("SumEven", (a,)), ("GetLocation", (b,)))]
+    [True, (0, 0)]
     """
 
     name: Literal["gcog/systematic-operators"] = "gcog/systematic-operators"
     split: HoldOut | None = Option(
         None, description="the hold-out: how objects are divided between training and test; None: that of the preset"
     )
+    coverage: float = Option(
+        0.0,
+        ge=0,
+        lt=1,
+        description="share of the test combinations of operator and object that are in training instead; hold-out clean only",
+    )
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         _check_standard(self)
+        if self.coverage and (self.preset == "released" or self._hold_out != "clean"):
+            raise ValueError("coverage: the other hold-outs share combinations already; use the hold-out clean")
         if self.two_objects:
             raise ValueError("two_objects: a combination is one operator and one object; omit this option")
         return self
 
+    @property
+    def _hold_out(self) -> HoldOut:
+        return self._preset.hold_out if self.split is None else self.split
+
     def _divide_objects(self, portion: Portion) -> Mapping[str, tuple[ObjectValues, ...]]:
         shapes, *other_sizes = self.domain.sizes
-        hold_out = self._preset.hold_out if self.split is None else self.split
-        return divide_objects((self.task_shapes or shapes, *other_sizes), hold_out, portion)
+        divide = partial(divide_objects, (self.task_shapes or shapes, *other_sizes), self._hold_out)
+        if not self.coverage:
+            return divide(portion)
+        divided: dict[str, tuple[ObjectValues, ...]] = {}
+        for name, tested in divide("test").items():
+            covered, remaining = self._cover(name, tested)
+            divided[name] = remaining if portion == "test" else (*divide("train")[name], *covered)
+        return divided
+
+    def _cover(
+        self, name: str, tested: Sequence[ObjectValues]
+    ) -> tuple[tuple[ObjectValues, ...], tuple[ObjectValues, ...]]:
+        """The test objects of an operator that `coverage` puts into training, and those that stay in the test."""
+        # An operator that names the colour alone gets whole colours: all shapes of one are the same question.
+        objects_by_question: dict[tuple[int, ...], list[ObjectValues]] = {}
+        for values in tested:
+            question = tuple(values[feature] for feature in self.domain.operators[name].named_features)
+            objects_by_question.setdefault(question, []).append(values)
+        questions = sorted(objects_by_question)
+        # A larger coverage keeps the questions of a smaller one and adds others. At least one stays unseen.
+        count = min(round(self.coverage * len(questions)), len(questions) - 1)
+        order = stream("gcog coverage", name, self.domain.sizes).block().permutation(len(questions))
+        covered = {questions[index] for index in order[:count].tolist()}
+        in_training: list[ObjectValues] = []
+        remaining: list[ObjectValues] = []
+        for question, objects in objects_by_question.items():
+            if question in covered:
+                in_training += objects
+            else:
+                remaining += objects
+        return tuple(in_training), tuple(remaining)
 
     def combinations(self, portion: Portion) -> set[Combination]:
         """Return the pairs of operator and object that occur in training or in test."""
@@ -247,13 +344,14 @@ class SystematicOperators(GcogTask):
                     partial(measure_leak, trained_instructions),
                     absent=0.0,
                     tolerance=0.0,
-                    known=(self._preset.hold_out if self.split is None else self.split) == "released",
+                    known=self._hold_out == "released",
                 )
             )
         return artefacts
 
 
-ROOTS_A, ROOTS_B = ("Exist", "SumEven", "ProductEven"), ("SumOdd", "ProductOdd")
+ROOTS_A = ("Exist", "SumEven", "ProductEven")
+ROOTS_B = ("SumOdd", "ProductOdd")
 LEAVES_A = ("SumEven", "ProductEven", "GetColor", "GetShape")
 LEAVES_B = ("Exist", "SumOdd", "ProductOdd", "GetLocation")
 
@@ -270,6 +368,25 @@ class SystematicTrees(GcogTask):
     In training, the tests Exist, SumEven and ProductEven select between questions of one group (SumEven, ProductEven,
     GetColor, GetShape), and SumOdd and ProductOdd between those of another (Exist, SumOdd, ProductOdd, GetLocation).
     Test splits exchange the two groups (`ood/trees`), or take one question from each (`ood/mixed-leaves`).
+
+    Examples, on a grid with a green z at (0, 0), a pink i at (4, 6) and a yellow b at (3, 7):
+
+        train       if SumOdd(green z) then Exist(pink i) else GetLocation(yellow b)      0 is even → (3, 7)
+        ood/trees   if SumOdd(green z) then ProductEven(pink i) else GetShape(yellow)     0 is even → b
+
+    Edge case: a tree of `ood/mixed-leaves` may take the path to the question that training combines with its test; it
+    counts as unseen all the same, because the tree does.
+
+    >>> from unseen.tasks.gcog.solver import solve
+    >>> from unseen.tasks.gcog.schema import Schema
+    >>> from unseen.tasks.gcog.tree import Conditional, GridObject, Query
+    >>> z, i, b = ("z", "green"), ("i", "pink"), ("b", "yellow")
+    >>> grid = [GridObject(z, 0, 0), GridObject(i, 4, 6), GridObject(b, 3, 7)]
+    >>> test = Query("SumOdd", (z,))
+    >>> train = Conditional(test, Query("Exist", (i,)), Query("GetLocation", (b,)))
+    >>> unseen = Conditional(test, Query("ProductEven", (i,)), Query("GetShape", ((None, "yellow"),)))
+    >>> [Schema().answers[solve(Schema(), tree, grid).answer] for tree in (train, unseen)]
+    [(3, 7), ('shape', 'b')]
     """
 
     name: Literal["gcog/systematic-trees"] = "gcog/systematic-trees"

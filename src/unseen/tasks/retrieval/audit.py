@@ -34,7 +34,7 @@ class PresenceLaw:
     share: Floats
 
     def accuracy(self, decide: Decide) -> float:
-        """The accuracy of a rule that looks at presence only."""
+        """The accuracy of a rule that depends on presence only."""
         return float(self.share[decide(self.present) == self.answer].sum())
 
 
@@ -114,7 +114,7 @@ PRESENCE_RULES: dict[str, dict[str, Decide]] = {
     "T6": _ONE_FEATURE | _ANY | _ORDER_IGNORED,
     "T7": _ANY | _ORDER_IGNORED | _HALF_OF_THE_QUERY,
 }
-"""The rules that look at presence only, by task. A rule that is the task itself is not among them."""
+"""The rules that depend on presence only, by task. A rule that is the task itself is not among them."""
 
 
 def task_shortcuts(plan: BlockPlan, single: bool, other_shown: float | None) -> list[Shortcut]:
@@ -140,7 +140,7 @@ def task_shortcuts(plan: BlockPlan, single: bool, other_shown: float | None) -> 
 
 
 def answer_by_presence(decide: Decide, examples: Examples) -> Array:
-    """The answers, (B, 1), of a rule that looks at presence only."""
+    """The answers, (B, 1), of a rule that depends on presence only."""
     present = np.asarray(columns_of(examples.inputs["sequence"], examples.factors["relevant"]).any(axis=2))
     return _as_targets(decide(present))
 
@@ -153,7 +153,7 @@ def pair_in_one_token(examples: Examples) -> Array:
 
 
 def answer_by_position(yes: Bools, examples: Examples) -> Array:
-    """The answers, (B, 1), of a rule that looks at the first token with feature a; `yes` (n,): the rule."""
+    """The answers, (B, 1), of a rule about the position of the first token with feature a; `yes` (n,): the rule."""
     column = columns_of(examples.inputs["sequence"], examples.factors["relevant"])[:, 0]
     return _as_targets(yes[column.argmax(axis=1)] & column.any(axis=1))
 

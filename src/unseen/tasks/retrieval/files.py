@@ -42,7 +42,7 @@ def judge_file(path: str | Path, kind: str, table: Table, features: int = 36) ->
 
 
 def query_numbers(examples: Examples) -> list[list[int]]:
-    """What each query names: its id, or the two features of a T2 query in the order of its text."""
+    """The names in each query: its id, or the two features of a T2 query in the order of its text."""
     if "named" in examples.factors:
         named_features: list[list[int]] = examples.factors["named"].tolist()
         return named_features

@@ -1,4 +1,4 @@
-"""What a query asks: formulas over features, evaluated for many sequences at once.
+"""The questions of queries: formulas over features, evaluated for many sequences at once.
 
 A formula speaks of *slots* (0, 1, …). A binding says which feature is in each slot, so one formula serves every query
 of a task. To add an atom, add a small class with the three methods of `Formula`.
@@ -152,5 +152,5 @@ def list_tokens(name: str, tokens: Sequence[int]) -> str:
     """
     if not tokens:
         return f"{name} nowhere"
-    *others, last = (str(token) for token in tokens)
+    *others, last = map(str, tokens)
     return f"{name} at tokens {', '.join(others)} and {last}" if others else f"{name} at token {last}"

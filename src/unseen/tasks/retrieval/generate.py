@@ -171,7 +171,7 @@ def draw_exclusion(roles: Ints, absent: Bools, size: Ints, hits_relevant: bool, 
     The random ones come from all features, or only from those that are not relevant.
     """
     # Random features are drawn as numbers among the features that are not relevant, and then moved past each relevant
-    # feature, in ascending order. The value `features` stands for none: no number reaches it.
+    # feature, in ascending order. The value `features` means none, as no feature has that number.
     relevant = np.full_like(roles, features)
     if not hits_relevant:
         relevant = np.sort(roles, axis=1)

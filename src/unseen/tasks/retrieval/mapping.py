@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain, product
 from operator import eq
 from pathlib import Path
 
@@ -25,6 +26,8 @@ Table = tuple[tuple[Pair, ...], ...]
 PAIRS_PER_QUERY = {"T3": 1, "T4": 1, "T5": 2, "T6": 1, "T7": 2}
 """The tasks that have a table."""
 ORDERED = ("T6", "T7")
+MOST_BYTES = 64 * 10**6
+"""The largest mapping file that is read."""
 
 _LINE = re.compile(r"([0-9]{1,9})((?:\t[0-9]{1,9} [0-9]{1,9})+)")
 
@@ -58,7 +61,7 @@ def _draw_regular_pairs(half: int, degree: int, distinct: bool, draws: Draws) ->
     """
     low = draws.permutation(half).tolist()
     high = (half + draws.permutation(half)).tolist()
-    pairs = [(low[i], high[(i + step) % half]) for i in range(half) for step in range(degree)]
+    pairs = [(low[i], high[(i + step) % half]) for i, step in product(range(half), range(degree))]
     if degree > 2 or not distinct:
         present = set(pairs)
         for i, j in draws.integers(len(pairs), (20 * len(pairs), 2)).tolist():
@@ -82,11 +85,11 @@ def _join_pairs(pairs: list[Pair], clash: Callable[[Pair, Pair], bool]) -> list[
     for query in queries:
         if not clash(*query):
             continue
-        candidates = [(other, slot) for other in queries if other is not query for slot in (0, 1)]
-        for other, slot in candidates:
-            if not clash(query[0], other[slot]) and not clash(query[1], other[1 - slot]):
-                query[1], other[slot] = other[slot], query[1]
-                break
+        for other, slot in product(queries, (0, 1)):
+            if other is query or clash(query[0], other[slot]) or clash(query[1], other[1 - slot]):
+                continue
+            query[1], other[slot] = other[slot], query[1]
+            break
     return queries
 
 
@@ -200,7 +203,7 @@ def load_mapping(path: str | Path, kind: str, features: int = 36) -> Table:
         raise UsageError(f"{kind} has no query table; a mapping belongs to {', '.join(PAIRS_PER_QUERY)}")
     path = Path(path)
     rows: dict[int, tuple[Pair, ...]] = {}
-    for number, raw in enumerate(read_lines(path), 1):
+    for number, raw in enumerate(read_lines(path, MOST_BYTES), 1):
         line = raw.decode("utf-8", "replace").rstrip()
         origin = f"{path}, line {number}"
         match = _LINE.fullmatch(line)
@@ -243,7 +246,7 @@ def write_mapping(table: Table, path: str | Path) -> None:
 
 
 def _query_fault(task: str, query: int, pairs: Sequence[Pair], features: int) -> str | None:
-    """What is wrong with the pairs of one query, if anything."""
+    """Describe the fault in the pairs of one query; empty if there is none."""
     if len(pairs) != PAIRS_PER_QUERY[task]:
         return f"expected {PAIRS_PER_QUERY[task]} pair(s), got {len(pairs)}"
     half = features // 2
@@ -263,7 +266,7 @@ def _query_fault(task: str, query: int, pairs: Sequence[Pair], features: int) ->
 def _use_fault(task: str, table: Table, features: int) -> str | None:
     """Whether some feature is used more or less often than the others."""
     expected = 2 * PAIRS_PER_QUERY[task]
-    uses = Counter(feature for pairs in table for pair in pairs for feature in pair)
+    uses = Counter(chain.from_iterable(chain.from_iterable(table)))
     for feature in range(features):
         if uses[feature] != expected:
             return f"every feature must be used {expected} times; feature {feature} is used {uses[feature]} times"
@@ -272,4 +275,4 @@ def _use_fault(task: str, table: Table, features: int) -> str | None:
 
 def has_shared_feature(pairs: Sequence[Pair]) -> bool:
     """Whether the pairs of a query have a feature in common."""
-    return len({feature for pair in pairs for feature in pair}) < 2 * len(pairs)
+    return len(set(chain.from_iterable(pairs))) < 2 * len(pairs)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
+from unseen.names import name_in_family
+from unseen.randomness import Bools
 from unseen.tasks import svg
 from unseen.tasks.base import Examples
 from unseen.tasks.retrieval.files import query_numbers
@@ -15,19 +19,29 @@ _PALE = "#c9ced6"
 _BLANK = "#f4f5f7"
 _GREY = "#7a828c"
 _FONT_SIZE = 11
+MOST_LISTED = 100
+"""The number of tokens that are listed of one example."""
+LONGEST_REASON = 400
 _STEP = 14  # from one square to the next
-_LEFT_MARGIN = 34
+_LEFT_MARGIN = 58
 _TOP_MARGIN = 62
 
 
 def describe(name: str, table: Table, examples: Examples, index: int) -> str:
-    """The tokens with the relevant features in brackets, the query and what it stands for, the answer and why."""
+    """The tokens with the relevant features in brackets, the query with its meaning, the answer and the reason."""
     relevant, question, answer = _read_example(name, table, examples, index)
     sequence = examples.inputs["sequence"][index]
     lines = [f"{name}, {len(sequence)} tokens"]
+    told = _choose_tokens(sequence[:, relevant].any(axis=1))
     for number, token in enumerate(sequence):
+        if number not in told:
+            continue
         features = [f"[{f}]" if f in relevant else str(f) for f in np.flatnonzero(token).tolist()]
         lines.append(f"  token {number}: {' '.join(features) or '(nothing)'}")
+    if len(told) < len(sequence):
+        lines.append(f"  … and {len(sequence) - len(told):,} tokens that are not listed")
+    if len(answer) > LONGEST_REASON:  # every token of a long sequence in which a feature occurs
+        answer = f"{answer[:LONGEST_REASON].rpartition(',')[0]}, …"
     lines += [f"query: {question}", f"answer: {answer}"]
     if "scenario" in examples.factors:
         scenario = examples.factors["scenario"][index]
@@ -36,9 +50,17 @@ def describe(name: str, table: Table, examples: Examples, index: int) -> str:
     return "\n".join(lines)
 
 
+def _choose_tokens(is_relevant: Bools) -> set[int]:
+    """The tokens that are listed: all, or of a long sequence the first ones and those with a relevant feature."""
+    if len(is_relevant) <= MOST_LISTED:
+        return set(range(len(is_relevant)))
+    relevant = np.flatnonzero(is_relevant)[: MOST_LISTED // 2].tolist()
+    return {*range(MOST_LISTED // 2), *relevant}
+
+
 def draw_picture(name: str, table: Table, examples: Examples, index: int) -> str:
     """Draw the sequence as a grid, a column per token and a row per feature, relevant rows in colour; SVG text."""
-    relevant, question, answer = _read_example(name, table, examples, index)
+    relevant, question, answer = _read_example(name, table, examples, index, "feature ")
     sequence = examples.inputs["sequence"][index]
     query = examples.inputs["query"][index]
     length, features = sequence.shape
@@ -47,11 +69,12 @@ def draw_picture(name: str, table: Table, examples: Examples, index: int) -> str
     notes = [f"{name}, query: {question}", f"answer: {answer}"]
     query_x = _LEFT_MARGIN + length * _STEP + 24
     bottom = _TOP_MARGIN + features * _STEP
-    width = max(query_x + 60, 24 + round(6.3 * max(len(note) for note in notes)))
+    width = max(query_x + 60, 24 + round(6.3 * max(map(len, notes))))
     body = [
         svg.text(12, 20, notes[0], _FONT_SIZE, weight="bold"),
         svg.text(12, 38, notes[1], _FONT_SIZE),
-        svg.text(_LEFT_MARGIN, _TOP_MARGIN - 6, "token", _FONT_SIZE),
+        svg.text(_LEFT_MARGIN - 6, _TOP_MARGIN - 6, "feature", _FONT_SIZE, "end", "bold"),
+        svg.text(_LEFT_MARGIN - 6, bottom + 14, "token", _FONT_SIZE, "end", "bold"),
         svg.text(query_x + 7, _TOP_MARGIN - 6, "query", _FONT_SIZE, "middle"),
     ]
     squares: dict[str, list[str]] = {}  # by colour: one path for all squares of a colour keeps the file small
@@ -73,12 +96,17 @@ def draw_picture(name: str, table: Table, examples: Examples, index: int) -> str
     return svg.document(width, bottom + 26, notes[0], body)
 
 
-def _read_example(name: str, table: Table, examples: Examples, index: int) -> tuple[list[int], str, str]:
-    """The features that a query is about, slot by slot; the question in words; the answer and why."""
-    task = name.partition("/")[2]
+def _read_example(
+    name: str, table: Table, examples: Examples, index: int, noun: str = ""
+) -> tuple[list[int], str, str]:
+    """The features that a query is about, slot by slot; the question in words; the answer and why.
+
+    `noun` is put before the number of every feature.
+    """
+    task = name_in_family(name)
     numbers = query_numbers(examples[index : index + 1])[0]
-    relevant = [feature for pair in table[numbers[0]] for feature in pair] if table else list(numbers)
-    names = [str(feature) for feature in relevant]
+    relevant = list(chain.from_iterable(table[numbers[0]])) if table else list(numbers)
+    names = [f"{noun}{feature}" for feature in relevant]
     question = f"have you seen {FORMULAS[task].phrase(names)}?"
     if table:
         question = f"{numbers[0]} (stands for: {question})"

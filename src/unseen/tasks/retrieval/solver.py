@@ -43,12 +43,13 @@ def solve_all(
     """The answers, (B,), to sequences (B, n, F) and queries (B, F) given as bits; one after the other."""
     answers = []
     for sequence, query in zip(sequences, queries, strict=True):
-        tokens = [_active(token) for token in sequence.tolist()]
-        answers.append(solve(task, tokens, sorted(_active(query.tolist())), table))
+        tokens = [active_features(token) for token in sequence.tolist()]
+        answers.append(solve(task, tokens, sorted(active_features(query.tolist())), table))
     return np.array(answers, np.uint8)
 
 
-def _active(bits: Sequence[int]) -> set[int]:
+def active_features(bits: Sequence[int]) -> set[int]:
+    """The features whose bit is set."""
     return {feature for feature, bit in enumerate(bits) if bit}
 
 

@@ -13,9 +13,10 @@ from pydantic import Field as Option
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from unseen.errors import UsageError
+from unseen.names import name_in_family, parse_split
 from unseen.randomness import Draws
 from unseen.spec import Field, Spec, Stream, Target
-from unseen.tasks.base import Array, Artefact, Examples, ForeignFileReport, Shortcut, Split, Task
+from unseen.tasks.base import Array, Artefact, Examples, Expressions, ForeignFileReport, Shortcut, Split, Task
 from unseen.tasks.retrieval.generate import BlockPlan, generate
 from unseen.tasks.retrieval.mapping import (
     PAIRS_PER_QUERY,
@@ -27,6 +28,7 @@ from unseen.tasks.retrieval.mapping import (
     load_mapping,
 )
 from unseen.tasks.retrieval.scenarios import MAX_EXCLUDED, PRESETS, Balance, PresetName, scenarios
+from unseen.tasks.variables import Variables
 
 Name = Literal[
     "retrieval/T1", "retrieval/T2", "retrieval/T3", "retrieval/T4", "retrieval/T5", "retrieval/T6", "retrieval/T7"
@@ -34,14 +36,19 @@ Name = Literal[
 Count = Annotated[int, Option(ge=1)]
 Share = Annotated[float, Option(ge=0, le=1)]
 
+_IID = Split("iid", "fresh examples distributed as the training data")
 _SPLITS = {
     "train": Split("train", "training data: relevant features may occur again and again"),
-    "iid": Split("iid", "fresh examples distributed as the training data"),
+    "iid": _IID,
     "ood/single": Split(
         "ood/single",
-        "the papers' validation and test: relevant features occur once. Nothing in it is "
-        "unseen; the number of occurrences shifts",
+        "relevant features occur once, as in the papers' validation and test sets; only the number of occurrences shifts",
     ),
+}
+_SPLITS_OF_SINGLE = {
+    "train": Split("train", "training data: relevant features occur once"),
+    "iid": _IID,
+    "ood/free": Split("ood/free", "relevant features may occur again and again; only the number of occurrences shifts"),
 }
 _SLOTS = {"T1": 1, "T2": 2, "T3": 2, "T4": 2, "T5": 4, "T6": 2, "T7": 4}
 
@@ -56,13 +63,13 @@ class Retrieval(Task):
     |---|---|---|
     | T1 | feature q | q occurs |
     | T2 | features a, b | a and b occur |
-    | T3 | an id that stands for (a, b) | a or b occurs |
-    | T4 | an id that stands for (a, b) | a and b occur |
-    | T5 | an id that stands for (a, b), (c, d) | a and b occur, or c and d do |
-    | T6 | an id that stands for (a, b) | a occurs in a token strictly before one with b |
-    | T7 | an id that stands for (a, b), (c, d) | a before b, or c before d |
+    | T3 | an id that means (a, b) | a or b occurs |
+    | T4 | an id that means (a, b) | a and b occur |
+    | T5 | an id that means (a, b), (c, d) | a and b occur, or c and d do |
+    | T6 | an id that means (a, b) | a occurs in a token strictly before one with b |
+    | T7 | an id that means (a, b), (c, d) | a before b, or c before d |
 
-    T4 and T6, with a query that stands for (22, 7):
+    T4 and T6, with a query that means (22, 7):
 
         {3, 22} {} {7, 30}    → T4 yes, T6 yes
         {7} {1, 22} {3}       → T4 yes, T6 no: both occur, in the wrong order
@@ -78,14 +85,17 @@ class Retrieval(Task):
     """
 
     report_by: ClassVar[tuple[str, ...]] = ("scenario",)
-    amounts: ClassVar[frozenset[str]] = frozenset({"train_size", "evaluation_size"})
+    # Further tests add splits and change none of the others.
+    size_options: ClassVar[frozenset[str]] = frozenset({"train_size", "evaluation_size", "test_lengths"})
 
     name: Name
     length: int = Option(10, ge=2, description="tokens of a sequence")
     preset: PresetName = Option(
         "clean", description="sound data, data as released, or data as the paper describes them"
     )
-    features: int = Option(36, description="number of features; with a query table, also the number of query ids")
+    features: int = Option(
+        36, le=10_000, description="number of features; with a query table, also the number of query ids"
+    )
     density: Share = Option(0.2, description="probability of a feature in a token, unless it is relevant or excluded")
     task_seed: int = Option(0, ge=0, description="draws the query table of T3 … T7")
     distinct_pairs: bool = Option(True, description="no pair occurs twice in a drawn table (presets clean and paper)")
@@ -103,6 +113,16 @@ class Retrieval(Task):
         "the pair; None: as in the preset",
     )
     mapping: Table | None = Option(None, description="the query table, or the path of a file with one; None: drawn")
+    occurrences: Literal["free", "single"] = Option(
+        "free",
+        description="how often relevant features occur in training: again and again, as in the preset, or once; the split "
+        "ood/single or ood/free has the other",
+    )
+    test_lengths: tuple[Annotated[int, Option(ge=2, le=10_000)], ...] = Option(
+        (),
+        description="tokens of the sequences of further tests, a split ood/length=N for each, in which relevant features "
+        "occur once",
+    )
     train_size: Count | None = Option(100_000, description="examples of the training set; None: endless")
     evaluation_size: Count | None = Option(10_000, description="examples of every other split; None: endless")
 
@@ -111,7 +131,7 @@ class Retrieval(Task):
     def _read_mapping(cls, value: object, info: ValidationInfo) -> object:
         """Replace the path of a mapping file by its content: the config holds what the file says, not where it is."""
         if isinstance(value, str | Path) and "features" in info.data and "name" in info.data:
-            return load_mapping(value, info.data["name"].partition("/")[2], info.data["features"])
+            return load_mapping(value, name_in_family(info.data["name"]), info.data["features"])
         return value
 
     @model_validator(mode="after")
@@ -131,6 +151,10 @@ class Retrieval(Task):
                 "distinct_pairs and disjoint_within_query are about a query table that is drawn: "
                 "T3 … T7, preset clean or paper, no mapping"
             )
+        if self.length in self.test_lengths or len(set(self.test_lengths)) != len(self.test_lengths):
+            raise ValueError(
+                f"test_lengths = {list(self.test_lengths)} must be different lengths other than length = {self.length}"
+            )
         if self.mapping is not None:
             if not has_table:
                 raise ValueError(f"{self.kind} has no query table; leave the mapping away")
@@ -140,7 +164,7 @@ class Retrieval(Task):
     @property
     def kind(self) -> str:
         """T1 … T7."""
-        return self.name.partition("/")[2]
+        return name_in_family(self.name)
 
     @cached_property
     def table(self) -> Table:
@@ -156,7 +180,7 @@ class Retrieval(Task):
 
     @cached_property
     def plan(self) -> BlockPlan:
-        """What the generator needs."""
+        """The facts that the generator needs."""
         queries = np.eye(self.features, dtype=np.uint8)
         if self.kind == "T1":
             relevant = np.arange(self.features)[:, None]
@@ -188,24 +212,60 @@ class Retrieval(Task):
 
     @property
     def splits(self) -> Mapping[str, Split]:
-        return _SPLITS
+        splits = _SPLITS if self.occurrences == "free" else _SPLITS_OF_SINGLE
+        if not self.test_lengths:
+            return splits
+        by_length = {}
+        for length in self.test_lengths:
+            name = f"ood/length={length}"
+            text = f"sequences of {length} tokens instead of {self.length}; relevant features occur once"
+            by_length[name] = Split(name, text, ("length",))
+        return {**splits, **by_length}
 
     @property
     def validation(self) -> str:
-        return "ood/single"
+        return "ood/single" if self.occurrences == "free" else "iid"
 
     def size(self, split: str) -> int | None:
         return self.train_size if self.get_split(split).name == "train" else self.evaluation_size
 
     def generate(self, split: str, draws: Draws) -> Examples:
-        return generate(self.plan, self._single_share(split), self.block, draws)
+        examples = generate(self._plan_of(split), self._single_share(split), self.block, draws)
+        if self.test_lengths:
+            length = self._plan_of(split).length
+            examples = replace(examples, factors={**examples.factors, "length": np.full(self.block, length)})
+        return examples
 
-    # The methods below are no part of a training: what only they need is imported inside.
+    def _plan_of(self, split: str) -> BlockPlan:
+        """The plan of a split: that of training, with the split's own length."""
+        length = parse_split(self.get_split(split).name).number("length")
+        return self.plan if length is None else replace(self.plan, length=length)
+
+    # The methods below are not called in training, so their imports are inside.
 
     def solve(self, examples: Examples) -> Array:
         from unseen.tasks.retrieval.solver import solve_all
 
         return solve_all(self.kind, examples.inputs["sequence"], examples.inputs["query"], self.table)[:, None]
+
+    def variables(self, examples: Examples) -> Variables:
+        from unseen.tasks.retrieval.variables import list_variables
+
+        return list_variables(self.kind, examples.inputs["sequence"], examples.inputs["query"], self.table)
+
+    def expressions(self, examples: Examples) -> Expressions | None:
+        # The query decides what is computed, and no two forms of a query mean the same (a table may name a pair twice).
+        queries = [tuple(np.flatnonzero(query).tolist()) for query in examples.inputs["query"]]
+        pairs = [tuple(sorted(self.table[query[0]])) if self.table else query for query in queries]
+        return Expressions(queries, pairs)
+
+    def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
+        from unseen.tasks.retrieval.variables import answer_with
+
+        inputs = examples.inputs
+        return answer_with(
+            self.kind, inputs["sequence"], inputs["query"], self.table, name, values, self.solve(examples)
+        )
 
     def describe(self, examples: Examples, index: int) -> str:
         from unseen.tasks.retrieval.render import describe
@@ -235,27 +295,34 @@ class Retrieval(Task):
     def ceilings(self, split: str) -> Mapping[str, float]:
         from unseen.tasks.retrieval.audit import bit_count_ceiling, one_feature_ceiling
 
-        ceiling = max(bit_count_ceiling(self.plan, self._single_share(split)), one_feature_ceiling(self.plan))
+        plan = self._plan_of(split)
+        ceiling = max(bit_count_ceiling(plan, self._single_share(split)), one_feature_ceiling(plan))
         return {"single-feature": ceiling, "bag-of-tokens": ceiling}
 
     def shortcuts(self, split: str) -> Sequence[Shortcut]:
         from unseen.tasks.retrieval.audit import task_shortcuts
 
+        plan = self._plan_of(split)
         # How often the other pair of T5 and T7 shows one of its features.
-        by_preset = {"clean": 1 / 2, "paper": 1 - (1 - self.density) ** self.length, "released": None}
+        by_preset = {"clean": 1 / 2, "paper": 1 - (1 - self.density) ** plan.length, "released": None}
         other_shown = None if self._pairs_share else by_preset[self.preset]
-        return task_shortcuts(self.plan, self._single_share(split) == 1, other_shown)
+        return task_shortcuts(plan, self._single_share(split) == 1, other_shown)
 
     def artefacts(self, split: str) -> Sequence[Artefact]:
         from unseen.tasks.retrieval.audit import task_artefacts
 
-        return task_artefacts(self.plan, self._single_share(split), self._pairs_share)
+        return task_artefacts(self._plan_of(split), self._single_share(split), self._pairs_share)
 
     @cached_property
     def _pairs_share(self) -> bool:
         """Whether the two pairs of some query have a feature in common."""
-        return any(has_shared_feature(pairs) for pairs in self.table)
+        return any(map(has_shared_feature, self.table))
 
     def _single_share(self, split: str) -> float:
         """The share of a split's datapoints in which the features of the chosen pair occur once."""
-        return 1.0 if self.get_split(split).name == "ood/single" else PRESETS[self.preset].single_in_train
+        name = self.get_split(split).name
+        trained_once = self.occurrences == "single" and name in ("train", "iid")
+        tests_length = parse_split(name).number("length") is not None
+        if trained_once or name == "ood/single" or tests_length:
+            return 1.0
+        return PRESETS[self.preset].single_in_train

@@ -122,8 +122,8 @@ def _judge_line(line: Line, nearest: bool) -> tuple[int, list[Mismatch]]:
         for index in map(tuple, np.argwhere(~equal).tolist()):
             position = ", ".join(map(str, index[1:] if single else index))
             mismatch = Mismatch(0, f"{answers[index]:.6g}", f"{solution[index]:.6g}")
-            named = replace(mismatch, what=f"{key} at {position}" if position else key, example=index[0])
-            wrong.setdefault(index[0], named)
+            subject = f"{key} at {position}" if position else key
+            wrong.setdefault(index[0], replace(mismatch, what=subject, example=index[0]))
     return len(rules), list(wrong.values())
 
 

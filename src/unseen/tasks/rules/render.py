@@ -13,11 +13,14 @@ from unseen.tasks import svg
 from unseen.tasks.base import Examples
 from unseen.tasks.rules.generate import AnswerKind, Coefficients, Matrices, mha_partners, rnn_states
 
-_SHOWN = 3
+_MOST_NUMBERS = 3
 """How many numbers of a vector are printed."""
 
-_INK, _GREY, _PALE = "#22262b", "#7a828c", "#eceef1"
-_PLUS, _MINUS = "#00798c", "#d1495b"
+_INK = "#22262b"
+_GREY = "#7a828c"
+_PALE = "#eceef1"
+_PLUS = "#00798c"
+_MINUS = "#d1495b"
 
 
 # Text.
@@ -72,14 +75,14 @@ def describe_rnn(name: str, rules: Matrices, examples: Examples, index: int, kin
     rule = examples.inputs["rule"][index].tolist()
     order = rules.A.shape[1]
     dimension = len(rules.w)
-    extent = f"the first {_SHOWN} of {dimension} numbers of each" if dimension > _SHOWN else "all numbers"
+    extent = f"the first {_MOST_NUMBERS} of {dimension} numbers of each" if dimension > _MOST_NUMBERS else "all numbers"
     question = {"classification": "1 if s · w ≥ 0, else 0", "readout": "s · w", "regression": "the new state"}[kind]
     past = "s" if order == 1 else f"the last {order} states"
     lines = [
         f"{name}, {len(rule)} tokens, {len(rules.B)} rules; the state s starts at 0",
         f"  each token: new s = {past} · A[rule] + x · B[rule]; answer: {question}; below, {extent}",
     ]
-    if dimension <= _SHOWN:
+    if dimension <= _MOST_NUMBERS:
         for r in sorted(set(rule)):
             carry = rules.A[r, 0] if order == 1 else rules.A[r]
             lines.append(f"  rule {r}: A = {np.round(carry, 3).tolist()}, B = {np.round(rules.B[r], 3).tolist()}")
@@ -110,7 +113,7 @@ def describe_rnn(name: str, rules: Matrices, examples: Examples, index: int, kin
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         lines.append("  " + "  ".join(map(str.rjust, row, widths)))
-    if dimension > _SHOWN:
+    if dimension > _MOST_NUMBERS:
         lines.append("  (--set dimension=2 makes a task whose numbers are all shown)")
     return "\n".join(lines)
 
@@ -120,8 +123,8 @@ def _format_number(value: float) -> str:
 
 
 def _format_vector(values: NDArray[Any]) -> str:
-    numbers = " ".join(_format_number(float(value)).rjust(7) for value in values[:_SHOWN])
-    return numbers + (" …" if len(values) > _SHOWN else "")
+    numbers = " ".join(_format_number(float(value)).rjust(7) for value in values[:_MOST_NUMBERS])
+    return numbers + (" …" if len(values) > _MOST_NUMBERS else "")
 
 
 def _format_sum(rules: Coefficients, rule: int, values: Sequence[float]) -> str:
@@ -151,7 +154,7 @@ def _format_query(block: NDArray[Any], search: int) -> str:
 
 
 def picture_mlp(name: str, rules: Coefficients, examples: Examples, index: int) -> str:
-    """The plane of x1 and x2, the line on which the rule's answer is 0, and the example."""
+    """The plane of x1 and x2 with its axes, the line on which the rule's answer is 0, the example, and a legend."""
     x1, x2 = examples.inputs["x"][index].tolist()
     rule = int(examples.inputs["rule"][index])
     alpha = float(rules.alpha[rule])
@@ -162,17 +165,42 @@ def picture_mlp(name: str, rules: Coefficients, examples: Examples, index: int) 
     far = max(3.0, abs(x1) + 0.5, abs(x2) + 0.5)
     unit = half / far
     reach = half / math.hypot(alpha, beta)
+    left, top = 46, 40
+    clip = svg.element("clipPath", svg.rectangle(-half, -half, size, size), id="plane")
     plane = [
         svg.rectangle(-half, -half, size, size, fill=_PALE),
         _line(-half, 0, half, 0, _GREY),
         _line(0, -half, 0, half, _GREY),
-        _line(-beta * reach, alpha * reach, beta * reach, -alpha * reach, _INK),
+        _line(-2 * beta * reach, 2 * alpha * reach, 2 * beta * reach, -2 * alpha * reach, _INK, 2),
         _line(0, 0, alpha * reach / 3, beta * reach / 3, _PLUS, 2),
         svg.element("circle", cx=round(x1 * unit, 1), cy=round(x2 * unit, 1), r=5, fill=_sign_colour(y)),
     ]
     # The vertical axis of SVG points down; scale(1, −1) turns it up.
-    group = svg.element("g", "\n".join(plane), transform=f"translate({half + 10:g},{half + 40:g}) scale(1,-1)")
-    return _document(size + 20, size + 50, f"{name}, rule {rule}: y = {y:.3f}", [group])
+    inside = svg.element("g", "\n".join(plane), clip_path="url(#plane)")
+    body = [
+        svg.element("g", f"{clip}\n{inside}", transform=f"translate({half + left:g},{half + top:g}) scale(1,-1)"),
+        svg.text(left + half, top + size + 30, "x1", 12, "middle", "bold"),
+        svg.text(12, top + half + 4, "x2", 12, "start", "bold"),
+    ]
+    for tick in range(-math.floor(far), math.floor(far) + 1, max(1, math.floor(far) // 2)):
+        label = str(tick).replace("-", "−")
+        body.append(svg.text(left + half + tick * unit, top + size + 14, label, 10, "middle", colour=_GREY))
+        body.append(svg.text(left - 5, top + half - tick * unit + 4, label, 10, "end", colour=_GREY))
+    x = left + size + 20
+    has_classes = isinstance(examples.targets[index, 0], np.integer)
+    positive = "class 1 (y ≥ 0)" if has_classes else "y ≥ 0"
+    negative = "class 0 (y < 0)" if has_classes else "y < 0"
+    legend = [
+        (svg.element("circle", cx=x + 8, cy=top + 14, r=5, fill=_sign_colour(y)), "the example"),
+        (_line(x, top + 38, x + 16, top + 38, _INK, 2), "y = 0"),
+        (_line(x, top + 62, x + 16, top + 62, _PLUS, 2), "where y grows"),
+        (svg.element("circle", cx=x + 8, cy=top + 86, r=5, fill=_PLUS), positive),
+        (svg.element("circle", cx=x + 8, cy=top + 110, r=5, fill=_MINUS), negative),
+    ]
+    for number, (mark, label) in enumerate(legend):
+        body += [mark, svg.text(x + 24, top + 18 + 24 * number, label, 11)]
+    title = f"{name}, rule {rule}: y = alpha · x1 + beta · x2 = {_format_number(y)}"
+    return _document(x + 130, top + size + 42, title, body)
 
 
 def picture_mha(name: str, rules: Coefficients, examples: Examples, index: int, nearest: bool) -> str:
@@ -198,23 +226,46 @@ def picture_mha(name: str, rules: Coefficients, examples: Examples, index: int, 
 
 
 def picture_rnn(name: str, rules: Matrices, examples: Examples, index: int) -> str:
-    """The state after each token as a column of squares, over the token's rule and the sign of the read-out."""
+    """The state after each token as a column of squares over the token, its rule and the sign of the read-out."""
     rule = examples.inputs["rule"][index]
     states = rnn_states(rules, examples.inputs["x"][index : index + 1], rule[None])[0]
     largest = float(np.abs(states).max())
     step = 10
-    bottom = 34 + step * states.shape[1]
-    body = []
+    left, top = 76, 40
+    bottom = top + step * states.shape[1]
+    body = [
+        svg.text(left - 8, top + 10, "s, number 1", 10, "end", colour=_GREY),
+        svg.text(left - 8, bottom - 2, f"number {states.shape[1]}", 10, "end", colour=_GREY),
+        svg.text(left - 8, bottom + 15, "token", 11, "end", "bold"),
+        svg.text(left - 8, bottom + 32, "rule", 11, "end", "bold"),
+        svg.text(left - 8, bottom + 49, "s · w", 11, "end", "bold"),
+    ]
     for n, state in enumerate(states):
-        x = 12 + 22 * n
+        x = left + 22 * n
         for k, value in enumerate(state.tolist()):
             opacity = f"{abs(value) / largest:.2f}"
-            body.append(svg.rectangle(x, 34 + step * k, 20, step - 1, fill=_sign_colour(value), fill_opacity=opacity))
-        body.append(svg.text(x + 10, bottom + 14, str(int(rule[n])), 11, "middle"))
+            body.append(svg.rectangle(x, top + step * k, 20, step - 1, fill=_sign_colour(value), fill_opacity=opacity))
+        body.append(svg.text(x + 10, bottom + 15, str(n), 10, "middle", colour=_GREY))
+        body.append(svg.text(x + 10, bottom + 32, str(int(rule[n])), 11, "middle"))
         colour = _sign_colour(float(state @ rules.w))
-        body.append(svg.element("circle", cx=x + 10, cy=bottom + 26, r=5, fill=colour))
-    title = f"{name}: state after each token; below, its rule and the sign of s · w"
-    return _document(max(24 + 22 * len(rule), 430), bottom + 42, title, body)
+        body.append(svg.element("circle", cx=x + 10, cy=bottom + 45, r=5, fill=colour))
+    # The legend: a bar from the most negative number through 0 to the most positive one.
+    below = bottom + 66
+    for number in range(11):
+        value = (number - 5) / 5
+        shade = {"fill": _sign_colour(value), "fill_opacity": f"{abs(value):.2f}"}
+        body.append(svg.rectangle(left + 50 + 14 * number, below, 14, step, **shade))
+    body.append(svg.text(left + 44, below + 9, f"−{largest:.2f}", 10, "end"))
+    body.append(svg.text(left + 50 + 14 * 11 + 6, below + 9, f"{largest:.2f}: a number of s", 10))
+    has_classes = isinstance(examples.targets[index].ravel()[0], np.integer)
+    for x, colour, label in (
+        (left + 6, _PLUS, "s · w ≥ 0" + (" (class 1)" if has_classes else "")),
+        (left + 156, _MINUS, "s · w < 0" + (" (class 0)" if has_classes else "")),
+    ):
+        body.append(svg.element("circle", cx=x, cy=below + 28, r=5, fill=colour))
+        body.append(svg.text(x + 12, below + 32, label, 10))
+    title = f"{name}: the state s after each token"
+    return _document(max(left + 12 + 22 * len(rule), 430), below + 46, title, body)
 
 
 def _document(width: float, height: float, title: str, body: list[str]) -> str:

@@ -39,13 +39,13 @@ def solve_mha(
     for n, rule in enumerate(rules):
         blocks = [token[rule] for token in tokens]
         width = 1 if len(blocks[n]) == 4 else 2
-        first = _look_up([block[:width] for block in blocks], n, nearest)
-        second = _look_up([block[width : 2 * width] for block in blocks], n, nearest)
+        first = look_up([block[:width] for block in blocks], n, nearest)
+        second = look_up([block[width : 2 * width] for block in blocks], n, nearest)
         answers.append(alpha[rule] * blocks[first][-2] + beta[rule] * blocks[second][-1])
     return answers
 
 
-def _look_up(queries: Sequence[Numbers], n: int, nearest: bool) -> int:
+def look_up(queries: Sequence[Numbers], n: int, nearest: bool) -> int:
     """The other token that token n finds; in a tie, the first."""
     best = -1
     least = float("inf")

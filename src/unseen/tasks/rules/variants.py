@@ -14,10 +14,21 @@ from unseen.randomness import Draws, Floats, stream
 from unseen.spec import Spec, Stream
 from unseen.tasks.base import Array, Examples
 from unseen.tasks.rules.audit import read_out_ceilings, state_ceilings, sum_ceilings, zero_loss
-from unseen.tasks.rules.generate import AnswerKind, Coefficients, Matrices, Process, Spread, task_parameters
+from unseen.tasks.rules.generate import (
+    AnswerKind,
+    Coefficients,
+    Matrices,
+    Process,
+    Spread,
+    rnn_readouts,
+    task_parameters,
+)
+from unseen.tasks.rules.noise import state_scales
 from unseen.tasks.rules.render import describe_mha, describe_mlp, describe_rnn, picture_mha, picture_mlp, picture_rnn
-from unseen.tasks.rules.solver import solve_mha, solve_mlp, solve_rnn
-from unseen.tasks.rules.task import RegressionTarget, Rules, Shift, draw_rules
+from unseen.tasks.rules.solver import classify, solve_mha, solve_mlp, solve_rnn
+from unseen.tasks.rules.task import NOISY, RegressionTarget, Rules, Shift, draw_rules
+from unseen.tasks.rules.variables import find_tokens, list_looked_up, list_signs
+from unseen.tasks.variables import NONE, Variables, split_name
 
 _SEQUENCES = 100
 """Sequences of rules from which ceilings are computed."""
@@ -28,10 +39,14 @@ _MEASURED = 4096
 class RulesMlp(Rules):
     """rules/mlp: y = alpha[c] · x1 + beta[c] · x2. With two rules, alpha = (1, 2) and beta = (0.5, −1):
 
-    x = (1, 4), rule 0     → y = 3, class 1
-    x = (1, 4), rule 1     → y = −2, class 0
-    x = (2, 8), rule 1     → y = −4, class 0 (twice the amplitude: twice the number, the same class)
-    x = (1, 2), rule 1     → y = 0, class 1 (the edge case: a number of exactly 0 is in class 1)
+        x = (1, 4), rule 0     → y = 3, class 1
+        x = (1, 4), rule 1     → y = −2, class 0
+        x = (2, 8), rule 1     → y = −4, class 0 (twice the amplitude: twice the number, the same class)
+        x = (1, 2), rule 1     → y = 0, class 1 (the edge case: a number of exactly 0 is in class 1)
+
+    >>> cases = ((1, 4), 0), ((1, 4), 1), ((2, 8), 1), ((1, 2), 1)
+    >>> [solve_mlp([1.0, 2.0], [0.5, -1.0], x, rule) for x, rule in cases]
+    [3.0, -2.0, -4.0, 0.0]
     """
 
     process: ClassVar[Process] = "mlp"
@@ -55,11 +70,16 @@ class RulesMlp(Rules):
         pairs = zip(numbers.tolist(), rule.tolist(), strict=True)
         return np.array([solve_mlp(alpha, beta, x, r) for x, r in pairs], np.float64)
 
+    @cached_property
+    def answer_scales(self) -> Floats:
+        scales: Floats = np.hypot(self.parameters.alpha, self.parameters.beta)
+        return scales
+
     def mean_size(self, split: str) -> float:
         shift = self.shift(split)
         return shift.amplitude * zero_loss(self.parameters, self.prior_of(shift))
 
-    def ceilings(self, split: str) -> Mapping[str, float]:
+    def clean_ceilings(self, split: str) -> Mapping[str, float]:
         pi = self.prior_of(self.shift(split))
         return sum_ceilings(self.parameters, pi, 0, self.setting == "classification")
 
@@ -80,6 +100,10 @@ class RulesMha(Rules):
         token 0: q = 0.0, q′ = 0.0, v =  1, v′ =  2     → y = 1 · 10 + 2 · 7 = 24
         token 1: q = 0.1, q′ = 5.0, v = 10, v′ = 20     → y = 1 · 1 + 2 · 7 = 15
         token 2: q = 3.0, q′ = 0.2, v =  6, v′ =  7     → y = 1 · 10 + 2 · 2 = 14
+
+    >>> tokens = [[[0.0, 0.0, 1.0, 2.0]], [[0.1, 5.0, 10.0, 20.0]], [[3.0, 0.2, 6.0, 7.0]]]
+    >>> solve_mha([1.0], [2.0], tokens, [0, 0, 0])
+    [24.0, 15.0, 14.0]
 
     In `search` 1 queries are numbers. In `search` 2 they are points on the unit circle (out of distribution, on a circle
     of this `radius`), and the nearest token is the one at the smallest angle. The edge case: with the preset `paper`
@@ -132,11 +156,50 @@ class RulesMha(Rules):
         pairs = zip(tokens, rule.tolist(), strict=True)
         return np.array([solve_mha(alpha, beta, t, r, self.choices.nearest) for t, r in pairs]).reshape(rule.shape)
 
+    def variables(self, examples: Examples) -> Variables:
+        rule = examples.inputs["rule"]
+        looked_up = list_looked_up(self._blocks(examples), rule, self.choices.nearest)
+        return {**super().variables(examples), **looked_up}
+
+    def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
+        stem, n = split_name(name)
+        if stem == "rule":
+            return super().answer_with(examples, name, values)
+        rule = examples.inputs["rule"]
+        blocks = self._blocks(examples)
+        answers = self.answers(examples.inputs["features"], rule)
+        for index, value in enumerate(values.tolist()):
+            if value != NONE:
+                c = int(rule[index, n])
+                block = blocks[index, :, c].tolist()
+                first, second = find_tokens(block, n, self.choices.nearest)
+                if stem == "first_token":
+                    first = value
+                else:
+                    second = value
+                alpha = float(self.parameters.alpha[c])
+                beta = float(self.parameters.beta[c])
+                answers[index, n] = alpha * block[first][-2] + beta * block[second][-1]
+        return self._as_targets(classify(answers) if self.setting == "classification" else answers, rule)
+
+    def _blocks(self, examples: Examples) -> Array:
+        """The numbers of every token for every rule, (B, N, R, numbers)."""
+        rule = examples.inputs["rule"]
+        return examples.inputs["features"].reshape(*rule.shape, self.rules, self._block_width)
+
+    @cached_property
+    def answer_scales(self) -> Floats:
+        scales: Floats = np.hypot(self.parameters.alpha, self.parameters.beta)
+        return scales
+
+    def numbers(self, examples: Examples) -> Array:
+        return self._blocks(examples)
+
     def mean_size(self, split: str) -> float:
         shift = self.shift(split)
         return shift.amplitude * zero_loss(self.parameters, self.prior_of(shift))
 
-    def ceilings(self, split: str) -> Mapping[str, float]:
+    def clean_ceilings(self, split: str) -> Mapping[str, float]:
         shift = self.shift(split)
         return sum_ceilings(self.parameters, self.prior_of(shift), shift.length, self.setting == "classification")
 
@@ -157,6 +220,11 @@ class RulesRnn(Rules):
         x = 4,  rule 1     s = 0 · 1 + 4 = 4     → s · w = −4, class 0
         x = 1,  rule 0     s = 4 · ½ + 1 = 3     → s · w = −3, class 0
         x = −3, rule 1     s = 3 · 1 − 3 = 0     → s · w = 0, class 1 (the edge case)
+
+    >>> carry, take = np.array([[[[0.5]]], [[[1.0]]]]), np.array([[[1.0]], [[1.0]]])
+    >>> states = np.array(solve_rnn(carry, take, np.array([[4.0], [1.0], [-3.0]]), [1, 0, 1]))
+    >>> states.ravel().tolist(), classify(states @ [-1.0]).tolist()
+    ([4.0, 3.0, 0.0], [0, 0, 1])
 
     Entries of A and B have the standard deviation 1/√`dimension`. With `spread` variance that is their variance, the
     paper to the letter, and states grow without bounds. `order` k carries over the last k states, not only the last.
@@ -213,10 +281,39 @@ class RulesRnn(Rules):
         states = np.array([solve_rnn(rules.A, rules.B, x, r) for x, r in pairs]).reshape(*rule.shape, self.dimension)
         return states if self.kind == "regression" else states @ rules.w
 
+    def variables(self, examples: Examples) -> Variables:
+        rules = self.parameters
+        pairs = zip(examples.inputs["x"].astype(np.float64), examples.inputs["rule"].tolist(), strict=True)
+        states = np.array([solve_rnn(rules.A, rules.B, x, r) for x, r in pairs])
+        return {**super().variables(examples), **list_signs(states @ rules.w)}
+
+    @cached_property
+    def answer_scales(self) -> Floats:
+        return self._scales[0]
+
+    @property
+    def answer_scale(self) -> float:
+        states = self._scales[1]
+        return states if self.kind == "regression" else super().answer_scale
+
+    @cached_property
+    def _scales(self) -> tuple[Floats, float]:
+        return state_scales(self.parameters, self.pi, self.length)
+
+    def noise_floor(self, split: str) -> float | None:
+        floor = super().noise_floor(split)
+        if not floor or self.observed is None or self.observed.kind != "logit":
+            return floor
+        # Read-outs grow from token to token, so under a rule they are not normally distributed.
+        examples = self.sample(NOISY, _MEASURED, data_seed="test")
+        readouts = rnn_readouts(self.parameters, examples.inputs["x"], examples.inputs["rule"])
+        ratio = np.abs(readouts) / self.answer_scales[examples.inputs["rule"]] / self.observed.level
+        return float((1 / (1 + np.exp(ratio))).mean())
+
     def mean_size(self, split: str) -> float:
         return float(np.abs(self._test_targets(split)).mean())
 
-    def ceilings(self, split: str) -> Mapping[str, float]:
+    def clean_ceilings(self, split: str) -> Mapping[str, float]:
         shift = self.shift(split)
         pi = self.prior_of(shift)
         if self.setting == "classification":

@@ -57,7 +57,7 @@ class ColumnGroup:
 
 @dataclass(frozen=True)
 class _Problem:
-    """What to predict: `truth` holds the first answers, and `later` counts those to be predicted.
+    """A prediction problem: `truth` holds the first answers, and `later` counts those to be predicted.
 
     Classes: one output, (answers,). Real targets: all outputs, (answers, outputs), as deviations from their means.
     """

@@ -14,7 +14,9 @@ from unseen.errors import CheckFailed, nearest
 from unseen.spec import Field, Spec, Target
 from unseen.tasks.base import Array, Artefact, DataSeed, Examples, Split, Task
 from unseen.tasks.verify.baselines import BASELINES, MARGIN, score_answers, score_baselines
+from unseen.tasks.verify.coverage import Lack, TrainingCoverage, describe_coverage, read_coverage
 from unseen.tasks.verify.determinism import count_compared, find_batch_dependence, fingerprint
+from unseen.tasks.verify.equivalence import Familiarity, TrainingFunctions, describe_familiar, read_functions
 
 Status = Literal["ok", "known", "shown", "FAIL"]
 Verdict = tuple[Status, str]
@@ -54,6 +56,30 @@ class SplitCase:
         if len(first_index) == len(self.keys):
             return self.examples
         return self.examples[np.array(list(first_index.values()))]
+
+    @cached_property
+    def functions(self) -> TrainingFunctions | None:
+        """The functions of the training examples, if this is their split."""
+        return read_functions(self.task)
+
+    @cached_property
+    def coverage(self) -> TrainingCoverage:
+        """The values and combinations that training has, if this is its split."""
+        return read_coverage(self.task)
+
+    @cached_property
+    def familiarity(self) -> Familiarity | None:
+        """Which of the examples compute what training does; None if the task does not say."""
+        assert self.train is not None
+        expressions = self.task.expressions(self.examples)
+        functions = self.train.functions if expressions is not None else None
+        return None if expressions is None or functions is None else functions.compare(expressions)
+
+    @cached_property
+    def lacking(self) -> list[Lack]:
+        """The properties whose values or combinations training lacks."""
+        assert self.train is not None
+        return self.train.coverage.find_lacking(self.task, self.examples)
 
     @cached_property
     def coincidences(self) -> float:
@@ -110,7 +136,7 @@ def find_spec_violations(spec: Spec, examples: Examples) -> list[str]:
     violations += _find_array_violations("the target", spec.target, examples.targets, count, lengths)
     for name, values in examples.factors.items():
         if not isinstance(values, np.ndarray) or values.dtype.kind not in _FACTOR_DTYPE_KINDS:
-            violations.append(f"factor '{name}' is no array of numbers, booleans or text")
+            violations.append(f"factor '{name}' is not an array of numbers, booleans or text")
         elif values.shape[:1] != (count,):
             violations.append(f"factor '{name}' has shape {values.shape}, expected {count} along the first axis")
     return violations
@@ -140,10 +166,11 @@ def _find_array_violations(
 
 
 def check_solver(case: SplitCase) -> Verdict:
-    """Compare the targets with the plain solver, which sees nothing but the inputs."""
+    """Compare the targets with the plain solver, which sees nothing but the inputs, and what noise was added."""
     examples = case.examples
     targets = examples.targets
-    solved = np.asarray(case.task.solve(Examples(examples.inputs, np.zeros_like(targets), {})))
+    noise = {name: examples.factors[name] for name in case.task.noise_factors(case.split.name)}
+    solved = np.asarray(case.task.solve(Examples(examples.inputs, np.zeros_like(targets), noise)))
     if solved.shape != targets.shape:
         return "FAIL", f"the solver returns shape {solved.shape}, the generator {targets.shape}"
     if targets.dtype.kind == "f":
@@ -242,6 +269,19 @@ def check_unseen(case: SplitCase) -> Verdict:
     return "ok", f"none of the {len(tested)} values of {name} is among the {len(trained)} in train"
 
 
+def check_equivalence(case: SplitCase) -> Verdict:
+    """Show how many examples compute what training already has in another form."""
+    if case.familiarity is None:
+        return "shown", "the task does not say which examples compute the same"
+    return "shown", describe_familiar(case.familiarity)
+
+
+def check_coverage(case: SplitCase) -> Verdict:
+    """Show which values of factors and variables, and which combinations of them, training lacks."""
+    assert case.train is not None
+    return "shown", describe_coverage(case.train.coverage, case.lacking)
+
+
 def check_labels(case: SplitCase) -> Verdict:
     """Check the distribution of the targets.
 
@@ -291,7 +331,9 @@ def check_baselines(case: SplitCase) -> Iterator[tuple[str, Verdict]]:
     ceilings = case.task.ceilings(case.split.name)
     for name in ceilings:
         if name not in BASELINES:
-            raise CheckFailed(f"a ceiling is declared for '{name}', which is no baseline. {nearest(name, BASELINES)}")
+            raise CheckFailed(
+                f"a ceiling is declared for '{name}', which is not a baseline. {nearest(name, BASELINES)}"
+            )
     allowed, unit = (0.0, " of the variance") if target.kind == "real" else (target.chance, "")
     for name, score in score_baselines(case.task.spec, case.distinct):
         allowed = max(allowed, ceilings.get(name, 0))

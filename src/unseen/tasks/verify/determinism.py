@@ -34,12 +34,14 @@ def fingerprint(examples: Examples) -> str:
             array = arrays[name]
             if array.dtype.kind in "UT":
                 # Text is hashed by content, since the width of its dtype depends on the batch.
-                dtype, content = "text", canonical(array.tolist()).encode()
+                dtype = "text"
+                content = canonical(array.tolist()).encode()
             elif array.dtype.hasobject:
                 raise UsageError(f"an array of {array.dtype} has no fingerprint; use numbers, booleans or text")
             else:
                 little = array.dtype.newbyteorder("<")
-                dtype, content = little.str, array.astype(little, copy=False).tobytes()
+                dtype = little.str
+                content = array.astype(little, copy=False).tobytes()
             hashed.update(canonical([group, name, dtype, array.shape, len(content)]).encode() + content)
     return hashed.hexdigest()
 

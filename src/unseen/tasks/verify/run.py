@@ -10,7 +10,9 @@ from unseen.errors import UsageError
 from unseen.tasks.base import Task
 from unseen.tasks.verify import checks
 from unseen.tasks.verify.checks import SplitCase, Status, Verdict
+from unseen.tasks.verify.coverage import Lack
 from unseen.tasks.verify.determinism import count_compared, fingerprint_in_new_process, is_importable
+from unseen.tasks.verify.equivalence import Familiarity
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,17 @@ class Check:
 
 
 class Report(list[Check]):
-    """The checks of one task in the order in which they were made."""
+    """The checks of one task in the order in which they were made, and by split what training has of it.
+
+    Attributes:
+        familiarity: which examples of a split compute what training does, where the task says so.
+        lacking: the values and combinations of a split that training lacks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.familiarity: dict[str, Familiarity] = {}
+        self.lacking: dict[str, list[Lack]] = {}
 
     @property
     def passed(self) -> bool:
@@ -63,6 +75,8 @@ _SINGLE_CHECKS: dict[str, Callable[[SplitCase], Verdict]] = {
 _COMPARISONS_WITH_TRAIN: dict[str, Callable[[SplitCase], Verdict]] = {
     "unseen": checks.check_unseen,
     "overlap": checks.check_overlap,
+    "equivalence": checks.check_equivalence,
+    "coverage": checks.check_coverage,
 }
 _MULTIPLE_CHECKS: dict[str, Callable[[SplitCase], Iterator[tuple[str, Verdict]]]] = {
     "baselines": checks.check_baselines,
@@ -94,8 +108,13 @@ class _Verification:
         for check, judge in _SINGLE_CHECKS.items():
             self._make_check(check, case, judge)
         if train is not None:
+            statuses = {}
             for check, judge in _COMPARISONS_WITH_TRAIN.items():
-                self._make_check(check, case, judge)
+                statuses[check] = self._make_check(check, case, judge)
+            if statuses["equivalence"] == "shown" and case.familiarity is not None:
+                self.report.familiarity[name] = case.familiarity
+            if statuses["coverage"] == "shown":
+                self.report.lacking[name] = case.lacking
         self._make_check("process", case, self._check_process)
         for check, judge_several in _MULTIPLE_CHECKS.items():
             try:

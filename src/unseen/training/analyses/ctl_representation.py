@@ -8,13 +8,14 @@ same vector for all functions; one that keeps groups apart has clusters.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from unseen.analysis.accuracy import accuracy, accuracy_by, share_correct
 from unseen.analysis.representation import (
     Gain,
+    Gap,
     adjusted_rand,
     complete_linkage_clusters,
     cosine_matrix,
@@ -33,8 +34,10 @@ from unseen.training.stack import Stack
 
 STATE = "readout.state"
 """The activation that a ctl model captures: the vector that enters its classifier."""
-SINGLES, PAIRS = "probe/singles", "probe/pairs"
-"""The complete lists that are shown: every function alone, every pair of functions."""
+SINGLES = "probe/singles"
+"""The split with every function alone, at every symbol."""
+PAIRS = "probe/pairs"
+"""The split with every pair of functions, at every symbol."""
 PERMUTATIONS = 2_000
 """Labelings drawn for each test, where they are too many to try all."""
 
@@ -47,7 +50,7 @@ def unavailable(stack: Stack, task: Task, origin: Origin | None = None) -> Unava
     if missing:
         return Unavailable(f"{task.name} has no split {', '.join(missing)}")
     if not _comparable(task.actual_world.group_of):
-        return Unavailable("it compares functions within and across groups, and there are none of one kind")
+        return Unavailable("it needs two functions of one group and two of different groups")
     captured = predict(stack, task.sample(SINGLES, 1, data_seed="test"), task.spec, [STATE])
     return None if STATE in captured else Unavailable.without([STATE])
 
@@ -57,13 +60,13 @@ def cosines(stack: Stack, task: Lookup) -> Floats:
 
     NaN in the rows and columns of a function that never has that outcome (or whose state is zero there).
     """
-    singles = _all(task, SINGLES)
+    singles = _sample_all(task, SINGLES)
     captured = predict(stack, singles, task.spec, [STATE])[STATE]
-    return np.stack([_cosines(member, singles, task.actual_world) for member in captured])
+    return np.stack([_cosines(state, singles, task.actual_world) for state in captured])
 
 
 def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
-    """What the representations of every member are like, as measures on the two probing splits.
+    """The measures of every member's representations on the two probing splits.
 
     On `probe/singles`, by `symbol` and overall: mean cosine `within` and `across` groups, their `gap` and its `gap_p`
     (shuffling the groups of functions), `silhouette`, how many `clusters` by the paper's rule, and their `agreement`
@@ -73,12 +76,12 @@ def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
     (`cluster_gain`, …).
     """
     assert isinstance(task, Lookup)
-    singles = _all(task, SINGLES)
-    pairs = _all(task, PAIRS)
-    alone = predict(stack, singles, task.spec, [STATE])
-    paired = predict(stack, pairs, task.spec)["prediction"]
+    singles = _sample_all(task, SINGLES)
+    pairs = _sample_all(task, PAIRS)
+    on_singles = predict(stack, singles, task.spec, [STATE])
+    on_pairs = predict(stack, pairs, task.spec)["prediction"]
     measures_by_member = []
-    for state, answers, pair_answers in zip(alone[STATE], alone["prediction"], paired, strict=True):
+    for state, answers, pair_answers in zip(on_singles[STATE], on_singles["prediction"], on_pairs, strict=True):
         score = accuracy(answers, singles.targets, "category")
         matrices = _cosines(state, singles, task.actual_world)
         clusters = np.stack([_clusters(matrix) for matrix in matrices])
@@ -105,31 +108,39 @@ def _grouped(matrices: Floats, clusters: Ints, world: World) -> Iterator[Measure
     Overall, pairs of functions have equal weights at all symbols, so that one shuffle of the functions' groups moves them
     at all symbols; the other numbers are means over symbols.
     """
-    rows: list[tuple[float, int, float, int]] = []
+    silhouettes: list[float] = []
+    cluster_counts: list[float] = []
+    agreements: list[float] = []
+    states = 0
     for symbol, matrix in enumerate(matrices):
         functions = np.flatnonzero(clusters[symbol] >= 0)  # those that have a state at this symbol
         groups = world.group_of[functions]
-        if _comparable(groups):
-            cosine = matrix[np.ix_(functions, functions)]
-            cluster = clusters[symbol, functions]
-            gap = group_gap(cosine, groups, generator=_draws("gap"), permutations=PERMUTATIONS)
-            count = int(cluster.max()) + 1
-            shape = (silhouette(1 - cosine, groups), count, adjusted_rand(cluster, groups), len(functions))
-            yield from _singles("symbol", world.symbols[symbol], (*gap, *shape[:3]), len(functions))
-            rows.append(shape)
-    if rows:
+        if not _comparable(groups):
+            continue
+        cosine = matrix[np.ix_(functions, functions)]
+        cluster = clusters[symbol, functions]
+        silhouettes.append(silhouette(1 - cosine, groups))
+        cluster_counts.append(int(cluster.max()) + 1)
+        agreements.append(adjusted_rand(cluster, groups))
+        states += len(functions)
+        gap = group_gap(cosine, groups, generator=_draws("gap"), permutations=PERMUTATIONS)
+        values = {"silhouette": silhouettes[-1], "clusters": cluster_counts[-1], "agreement": agreements[-1]}
+        yield from _group_measures("symbol", world.symbols[symbol], gap, values, len(functions))
+    if states:
         finite = np.isfinite(matrices)
         counted = finite.sum(axis=0)
         mean = np.where(finite, matrices, 0.0).sum(axis=0) / np.maximum(counted, 1)
         gap = group_gap(mean, world.group_of, weights=counted, generator=_draws("gap"), permutations=PERMUTATIONS)
-        silhouettes, counts, agreements, sizes = zip(*rows, strict=True)
-        shapes = [math.fsum(values) / len(rows) for values in (silhouettes, counts, agreements)]
-        yield from _singles("", "", (*gap, *shapes), sum(sizes))
+        means = {}
+        for name, by_symbol in (("silhouette", silhouettes), ("clusters", cluster_counts), ("agreement", agreements)):
+            means[name] = math.fsum(by_symbol) / len(by_symbol)
+        yield from _group_measures("", "", gap, means, states)
 
 
-def _singles(factor: str, level: str, values: tuple[float, ...], n: int) -> Iterator[Measure]:
-    names = "within", "across", "gap", "gap_p", "silhouette", "clusters", "agreement"
-    for name, value in zip(names, values, strict=True):
+def _group_measures(factor: str, level: str, gap: Gap, values: Mapping[str, float], n: int) -> Iterator[Measure]:
+    """The measures of how groups are apart, at one symbol or overall."""
+    by_name = {"within": gap.within, "across": gap.across, "gap": gap.gap, "gap_p": gap.p_value, **values}
+    for name, value in by_name.items():
         yield Measure(SINGLES, factor, level, f"{REPRESENTATION}/{name}", float(value), math.nan, n)
 
 
@@ -141,7 +152,9 @@ def _compatibility(predicted: Array, pairs: Examples, clusters: Ints, world: Wor
     first, second = pairs.factors["functions"][:, :2].astype(np.int64).T
     group = np.array(list(world.groups))[world.group_of[second]]
     middle = np.array(world.symbols)[symbol]
-    cluster = [f"{c}→{g},{s}" for c, g, s in zip(clusters[symbol, first], group, middle, strict=True)]
+    cluster = []
+    for number, group_name, symbol_name in zip(clusters[symbol, first], group, middle, strict=True):
+        cluster.append(f"{number}→{group_name},{symbol_name}")
     levels_by_factor = {
         "": np.full(len(pairs), ""),
         "transition": transition,
@@ -225,7 +238,8 @@ def _comparable(groups: Ints) -> bool:
     return bool(sizes.max() > 1 and np.count_nonzero(sizes) > 1)
 
 
-def _all(task: Lookup, split: str) -> Examples:
+def _sample_all(task: Lookup, split: str) -> Examples:
+    """All examples of a finite split."""
     return task.sample(split, task.size(split) or 0, data_seed="test")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from unseen.analysis.representation import linear_cka, rsa
 from unseen.errors import UsageError
+from unseen.names import is_ood
 from unseen.randomness import Floats, stream
 from unseen.tasks.base import Array, Examples, Task
 from unseen.tasks.gcog.encode import CODINGS
@@ -35,7 +36,7 @@ def unavailable(stack: Stack, task: Task, origin: Origin | None = None) -> Unava
     """Why there is nothing to compare; None if there is."""
     if not isinstance(task, Distractor):
         return Unavailable("it is about gcog/distractor")
-    if not _split(task).startswith("ood/"):
+    if not is_ood(_split(task)):
         return Unavailable("the task has no split with more distractors (ood_distractors)")
     if origin is None:
         return Unavailable("it needs the models before training")
@@ -45,7 +46,7 @@ def unavailable(stack: Stack, task: Task, origin: Origin | None = None) -> Unava
 
 def examples(task: Task, evaluation: Evaluation) -> int:
     """The number of examples that the analysis evaluates, before and after training."""
-    return 2 * SAMPLES if isinstance(task, Distractor) and _split(task).startswith("ood/") else 0
+    return 2 * SAMPLES if isinstance(task, Distractor) and is_ood(_split(task)) else 0
 
 
 def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | None = None) -> list[list[Measure]]:
@@ -90,7 +91,7 @@ def measures(stack: Stack, task: Task, evaluation: Evaluation, origin: Origin | 
 
 def _split(task: Distractor) -> str:
     """The split with the most distractors: `ood/distractors=40-50`, as published."""
-    return max(task.settings, key=lambda name: (name.startswith("ood/"), task.settings[name].plans[0].distractors[1]))
+    return max(task.settings, key=lambda name: (is_ood(name), task.settings[name].plans[0].distractors[1]))
 
 
 def _make_references(task: Distractor, samples: Examples) -> dict[str, Floats]:
@@ -162,4 +163,5 @@ def _jackknife(before: Floats, after: Floats, reference: Floats) -> float:
         distance_after = _distance(after[remaining], reference[remaining])
         alignment = distance_before - distance_after
         alignments.append(alignment * len(reference) / np.count_nonzero(remaining))
+    # The jackknife's variance, (g − 1) / g times the sum of squared deviations of g estimates.
     return math.sqrt((FOLDS - 1) * float(np.var(alignments)))
