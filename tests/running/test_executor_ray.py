@@ -81,6 +81,16 @@ def processes_of(node: Any) -> set[int]:
     return {int(child) for child in Path(f"/proc/{raylet}/task/{raylet}/children").read_text().split()}
 
 
+def wait_for_actor(executor: Ray, node: Any) -> None:
+    """Give out no chunk before an actor has started on this node: the study is short, and starting takes seconds."""
+    end = time.monotonic() + 120
+    while node.node_id not in {actor.node for actor in executor._actors if actor.ready}:
+        assert time.monotonic() < end, "no actor has started on the new node"
+        executor._check_cluster()
+        executor._request_actors()
+        executor._handle_answers(0.5)
+
+
 @pytest.mark.slow
 def test_a_node_killed_in_mid_study_and_another_added(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -93,6 +103,8 @@ def test_a_node_killed_in_mid_study_and_another_added(
 
     def listen_and_kill(self: Ray, seconds: float) -> Event | None:
         nonlocal third
+        if not begun and not killed:
+            wait_for_actor(self, second)
         # In the middle of a chunk, of which some segments have ended: their checkpoints go with the node.
         at_work = [actor for actor in self._actors if actor.node == second.node_id and actor.work is not None]
         if not killed and begun & processes_of(second) and at_work and at_work[0].work.segments:
@@ -104,17 +116,21 @@ def test_a_node_killed_in_mid_study_and_another_added(
             begun.update(int(span.worker.rpartition(":")[2]) for span in event.spans.values())
         if isinstance(event, Death):
             deaths.append(event.cause)
-            third = third or cluster.add_node(num_cpus=1)
+            if third is None:
+                third = cluster.add_node(num_cpus=1)
+                wait_for_actor(self, third)
         if third is not None:
             joined.update(processes_of(third))
         return event
 
     monkeypatch.setattr(Ray, "next", listen_and_kill)
-    out = run(tmp_path / "ray", range(5), executor="ray", address=cluster.address)
+    # Chunks far shorter than a stack takes on the fastest machine: the node dies after its first one, before its last.
+    out = run(tmp_path / "ray", range(4), chunk_seconds=0.02, executor="ray", address=cluster.address)
+    assert killed, "the node was never killed: its actor had no second chunk"
     assert deaths == ["the node it ran on died"]
     assert "raylet" not in capfd.readouterr().out, "Ray's own lines are kept away from ours"
 
-    assert everything(out) == everything(run(tmp_path / "local", range(5), executor="local", workers=2))
+    assert everything(out) == everything(run(tmp_path / "local", range(4), executor="local", workers=2))
     assert list((out / "checkpoints").iterdir()) == []
     workers = check_every_step_is_counted_once(out)
     assert workers & killed and workers & joined, "both have done some of the work"
