@@ -1,15 +1,18 @@
-"""A typed registry: names, the location of their implementations, and plug-ins by entry point.
+"""What is imported, and when: a typed registry of names, plug-ins by entry point, and packages that load on first use.
 
 Implementations are imported on demand, so that listing names needs neither torch nor NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Generic, TypeVar, cast
 
 from unseen.errors import UnknownName, UsageError, nearest, shorten
@@ -31,6 +34,18 @@ def _lies_here(package: Distribution) -> bool:
         return Path(str(package.locate_file(""))).samefile(Path.cwd())
     except OSError:  # one of them is gone
         return False
+
+
+def search_current_directory() -> None:
+    """Look for modules in the current directory, too, from now on: code of the user's own is about to be loaded.
+
+    Not earlier: beside results that somebody handed on may lie a `numexpr.py`, which pandas would import. The directory
+    comes last, so that it can't hide an installed module; and it may have been deleted meanwhile.
+    """
+    with suppress(OSError):
+        directory = str(Path.cwd())
+        if directory not in sys.path:
+            sys.path.append(directory)
 
 
 @dataclass(frozen=True)
@@ -118,3 +133,35 @@ class Registry(Generic[T]):
             self._entries = built_in
             raise
         self._plugins_read = True
+
+
+# -- packages -----------------------------------------------------------------------------------------------------------
+
+
+def make_callable(package: str, target: str) -> None:
+    """Let a package be called like the function `module:name`, which is imported at the first call.
+
+    Importing a submodule sets the package as an attribute of `unseen`, where it would hide a function of the same name.
+    """
+    module_name, _, function_name = target.partition(":")
+
+    class CallablePackage(ModuleType):
+        def __call__(self, *arguments: Any, **options: Any) -> Any:
+            return getattr(import_module(module_name), function_name)(*arguments, **options)
+
+    sys.modules[package].__class__ = CallablePackage
+
+
+def import_on_use(package: str, modules: Sequence[str], names: Collection[str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package: its public names are looked for in its modules when they are first used, so that a
+    user of one of them does not load the libraries that the others need."""
+
+    def find(name: str) -> Any:
+        if name in names:
+            for module in modules:
+                loaded = import_module(f"{package}.{module}")
+                if hasattr(loaded, name):
+                    return getattr(loaded, name)
+        raise AttributeError(f"module '{package}' has no attribute '{name}'")
+
+    return find

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unseen.analysis.accuracy import Score, accuracy, accuracy_by, decide, kind_accuracy, success_table
-from unseen.packages import import_on_use
+from unseen.registry import import_on_use
 
 if TYPE_CHECKING:
     from unseen.analysis.activations import Activations, Factors, RunActivations, pooled_values

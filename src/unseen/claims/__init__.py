@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unseen.packages import make_callable
-from unseen.registry import Registry
+from unseen.registry import Registry, make_callable
 
 if TYPE_CHECKING:
     from unseen.claims.claim import Claim

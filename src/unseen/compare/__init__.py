@@ -1,5 +1,5 @@
 """Compare result directories. The package can be called: `unseen.compare(DIR, DIR)` returns a table."""
 
-from unseen.packages import make_callable
+from unseen.registry import make_callable
 
 make_callable(__name__, "unseen.api:compare")

@@ -1,5 +1,5 @@
 """Export of examples to files. The package can be called: `unseen.export(TASK, DIR, "parquet")` writes a folder."""
 
-from unseen.packages import make_callable
+from unseen.registry import make_callable
 
 make_callable(__name__, "unseen.export.write:write_export")

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, PrivateAttr
 from unseen.config import Config, digest
 from unseen.errors import UnknownName, UsageError, nearest, shorten
 from unseen.models import MODELS
-from unseen.packages import search_current_directory
+from unseen.registry import search_current_directory
 from unseen.spec import Spec
 
 if TYPE_CHECKING:  # describing a model must not import torch

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unseen.packages import import_on_use
+from unseen.registry import import_on_use
 
 if TYPE_CHECKING:
     from unseen.stats.confidence_intervals import (
