@@ -64,14 +64,6 @@ def test_lookups() -> None:
         SPEC.stream("trial")
 
 
-def test_require_accepts_the_very_field_and_no_other() -> None:
-    SPEC.require(Field("query", "bits", 36))
-    with pytest.raises(UsageError, match="the model needs"):
-        SPEC.require(Field("query", "bits", 35))
-    with pytest.raises(UsageError, match="no input field"):
-        SPEC.require(Field("sequence", "bits", 36))
-
-
 def test_chance() -> None:
     assert Target("binary", 5).chance == 0.5
     assert Target("category", 8).chance == 0.125

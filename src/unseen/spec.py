@@ -125,18 +125,3 @@ class Spec:
     def along(self, stream: str | None) -> tuple[Field, ...]:
         """The fields along a stream, or (None) those with one value per example."""
         return tuple(f for f in self.inputs if f.along == stream)
-
-    def require(self, field: Field) -> None:
-        """Raise an error unless the task has exactly this field, for which a model was written."""
-        actual = self.field(field.name)
-        if actual != field:
-            raise UsageError(
-                f"the model needs the input field '{field.name}' {_describe_field(field)}; in this task it is "
-                f"{_describe_field(actual)}. Choose a backbone (unseen models), which reads any task"
-            )
-
-
-def _describe_field(field: Field) -> str:
-    """A field in words: `of kind category, width 30, along the stream tokens`."""
-    along = "once per example" if field.along is None else f"along the stream {field.along}"
-    return f"of kind {field.kind}, width {field.width}, {along}"
