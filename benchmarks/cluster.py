@@ -28,10 +28,10 @@ from unseen.store.schema import Finished, Outcome, Span
 from unseen.store.store import Store
 from unseen.studies.trial import Entry, Trial
 from unseen.tasks import task
-from unseen.training.checkpoint import pack
+from unseen.training.checkpoint import Checkpoint, pack
 from unseen.training.evaluate import Measure
 from unseen.training.recipe import Evaluation, recipe
-from unseen.training.trainer import Checkpoint, Point
+from unseen.training.trainer import Point
 
 PROCESSES = 3
 CHUNKS = 3

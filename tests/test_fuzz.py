@@ -26,9 +26,8 @@ from unseen.errors import CheckFailed, UsageError
 from unseen.store.store import Store
 from unseen.studies.study import study
 from unseen.tasks import TASKS, task
-from unseen.training.checkpoint import pack, split_checkpoint, unpack, unpack_weights
+from unseen.training.checkpoint import Checkpoint, pack, split_checkpoint, unpack, unpack_weights
 from unseen.training.recipe import Evaluation, Recipe
-from unseen.training.trainer import Checkpoint
 
 ROUNDS = int(os.environ.get("UNSEEN_FUZZ", "60"))
 VALUES = (

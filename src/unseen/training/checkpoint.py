@@ -4,13 +4,48 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
 from unseen.errors import CheckFailed
-from unseen.training.trainer import Checkpoint
+
+
+@dataclass
+class Checkpoint:
+    """Everything needed to continue: tensors by `key/group/name`, and the members' progress. Plain data, no code."""
+
+    step: int
+    progress: dict[str, dict[str, Any]]
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+    def stack(self, keys: Sequence[str], group: str) -> dict[str, Tensor]:
+        """The tensors of one group by name, those of these members stacked in their order."""
+        prefix = f"{keys[0]}/{group}/"
+        stacked = {}
+        for name in self.tensors:
+            if name.startswith(prefix):
+                rows = [self.tensors[f"{key}/{group}/{name.removeprefix(prefix)}"] for key in keys]
+                stacked[name.removeprefix(prefix)] = torch.stack(rows)
+        return stacked
+
+    def states(self, group: str) -> dict[str, dict[str, Tensor]]:
+        """The tensors of one group by member and name, of the members that have any."""
+        states: dict[str, dict[str, Tensor]] = {}
+        for name, value in self.tensors.items():
+            key, tensor_group, tensor_name = name.split("/", 2)
+            if tensor_group == group:
+                states.setdefault(key, {})[tensor_name] = value
+        return states
+
+    def only(self, key: str) -> Checkpoint:
+        """The checkpoint of one member, from which it continues alone."""
+        tensors = {name: value for name, value in self.tensors.items() if name.startswith(f"{key}/")}
+        return Checkpoint(self.step, {key: self.progress[key]}, tensors)
 
 
 def pack(checkpoint: Checkpoint) -> bytes:

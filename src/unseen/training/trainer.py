@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from unseen.analysis.accuracy import accuracy
 from unseen.errors import UsageError
 from unseen.tasks.base import DataSeed, Examples, Task
 from unseen.training.batches import StackBatches
+from unseen.training.checkpoint import Checkpoint
 from unseen.training.convergence import at_plateau
 from unseen.training.evaluate import draw_examples, member_loss, metric_names, overall_scores, predict
 from unseen.training.optimizer import StackOptimizer
@@ -131,20 +132,6 @@ class _Window:
     losses: list[Tensor] = field(default_factory=list)
 
 
-@dataclass
-class Checkpoint:
-    """Everything needed to continue: tensors by `key/group/name`, and the members' progress. Plain data, no code."""
-
-    step: int
-    progress: dict[str, dict[str, Any]]
-    tensors: dict[str, Tensor] = field(default_factory=dict)
-
-    def only(self, key: str) -> Checkpoint:
-        """The checkpoint of one member, from which it continues alone."""
-        tensors = {name: value for name, value in self.tensors.items() if name.startswith(f"{key}/")}
-        return Checkpoint(self.step, {key: self.progress[key]}, tensors)
-
-
 class Trainer:
     """A job in progress. `advance` moves it; `save` and a new `Trainer(job, checkpoint)` continue it bit for bit."""
 
@@ -178,7 +165,7 @@ class Trainer:
             for member in job.members:
                 self._curve_steps[curve_split, member.key] = curve_steps(member.recipe, curve_split.points)
         self._all_curve_steps = frozenset[int]().union(*self._curve_steps.values())
-        self._settled = False
+        self._settled = False  # whether the first step has found out if the members can be run together
         self._window: _Window | None = None
         self._read_each_until = 0  # up to this step losses are read at every step: a member diverged on the way
 
@@ -251,6 +238,7 @@ class Trainer:
         for group, by_name in stacked.items():
             for name, value in by_name.items():
                 for i, member in zip(self._rows, self.running, strict=True):
+                    # Cloned: on a CPU the value is a view of the rows, which the next step changes in place.
                     tensors[f"{member.key}/{group}/{name}"] = value[i].detach().cpu().clone()
         for group, states in (("best", self.best), ("last", self.last)):
             for key, state in states.items():
@@ -282,7 +270,8 @@ class Trainer:
             self._add_losses(values)
         elif self._window is not None:
             self._window.losses.append(losses.detach())
-        # The gradient of the sum is that of each member: no loss depends on the parameters of another.
+        # The gradient of the sum is that of each member: no loss depends on the parameters of another. Parameters without
+        # a gradient get zeros, as their columns of the rows must be filled.
         gradients = torch.autograd.grad(losses.sum(), list(self.stack.parameters.values()), materialize_grads=True)
         self._optimizer.step(self.stack.layout.join(gradients), self.step)
         self.step += 1
@@ -463,21 +452,13 @@ class Trainer:
         self.progress = {}
         for key, facts in checkpoint.progress.items():
             self.progress[key] = MemberProgress(**{name: facts[name] for name in facts.keys() & names})
-        for group, states in (("best", self.best), ("last", self.last)):
-            for name, value in checkpoint.tensors.items():
-                key, tensor_group, tensor_name = name.split("/", 2)
-                if tensor_group == group:
-                    states.setdefault(key, {})[tensor_name] = value
+        self.best = checkpoint.states("best")
+        self.last = checkpoint.states("last")
 
     def _stack_tensors(self, checkpoint: Checkpoint, group: str) -> State:
-        """The running members' tensors of one group, by name."""
-        prefix = f"{self.running[0].key}/{group}/"
-        names = [name.removeprefix(prefix) for name in checkpoint.tensors if name.startswith(prefix)]
-        stacked: State = {}
-        for name in names:
-            rows = [checkpoint.tensors[f"{member.key}/{group}/{name}"] for member in self.running]
-            stacked[name] = torch.stack(rows).to(self.job.device)
-        return stacked
+        """The running members' tensors of one group, by name, on the device."""
+        stacked = checkpoint.stack([member.key for member in self.running], group)
+        return {name: value.to(self.job.device) for name, value in stacked.items()}
 
 
 def _score(scores: Mapping[str, float]) -> float:
