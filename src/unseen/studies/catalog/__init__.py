@@ -41,10 +41,7 @@ STUDIES: Registry[Study] = Registry(
         "inside-order": (f"{_CATALOG}.inside:ORDER", "does the later token carry the order of two features?"),
         "inside-modules": (f"{_CATALOG}.inside:MODULES", "do modules that specialise matter more when ablated?"),
         "rules-data": (f"{_CATALOG}.rules:DATA", "do modules help where data are scarce?"),
-        "rules-routers": (
-            f"{_CATALOG}.rules_routers:ROUTERS",
-            "does any router make modules specialize, and does it pay?",
-        ),
+        "rules-routers": (f"{_CATALOG}.rules:ROUTERS", "does any router make modules specialize, and does it pay?"),
         "state-tracking": (f"{_CATALOG}.tracking:STATE_TRACKING", "who tracks a group's state in longer words?"),
         "recall": (f"{_CATALOG}.tracking:RECALL", "how large a state recalls all pairs of a context?"),
         "exam-zoo": ("unseen.exam.zoo:STUDY", "which architecture has which ability, on a battery of all families"),
