@@ -12,8 +12,8 @@ from unseen.store.load_model import TrainedModel, load_trained
 from unseen.tasks.base import Array
 from unseen.tasks.ctl.task import Lookup
 from unseen.tasks.rules.task import Rules
-from unseen.training import inspect
-from unseen.training.analyses import ctl_representation
+from unseen.training import inside
+from unseen.training.analyses import ctl_representation, rules_specialization
 from unseen.training.process import one_thread
 from unseen.training.stack import Stack
 
@@ -68,12 +68,12 @@ def activation(
     """
     loaded = _load_run(runs, seed, trial, selection)
     stack = Stack([loaded.module])
-    unavailable = inspect.no_activation(stack, loaded.task)
+    unavailable = rules_specialization.unavailable(stack, loaded.task)
     if unavailable is not None:
         raise UsageError(f"{loaded.name}: no activation of modules: {unavailable.reason}")
     assert isinstance(loaded.task, Rules)
     with one_thread():
-        matrix: Array = inspect.activation(stack, loaded.task, examples)
+        matrix: Array = rules_specialization.activation(stack, loaded.task, examples)
     if out is not None:
         activation_figure(matrix, loaded.task.pi, out, loaded.name)
     return matrix
@@ -101,9 +101,9 @@ def attention(
         raise UsageError(f"n = {n}: give a positive number of examples")
     loaded = _load_run(runs, seed, trial, selection)
     with one_thread():
-        maps = inspect.attention(Stack([loaded.module]), loaded.task, split, n)
+        maps = inside.attention_maps(Stack([loaded.module]), loaded.task, split, n)
     if not maps.maps:
-        names = ", ".join(f"{name} ({', '.join(axes)})" for name, axes in inspect.ATTENTION.items())
+        names = ", ".join(f"{name} ({', '.join(axes)})" for name, axes in inside.ATTENTION.items())
         raise UsageError(f"{loaded.name}: no attention: the model captures none of {names}")
     if out is not None:
         attention_figure(maps.maps, maps.right, maps.examples.factors, out, loaded.name)

@@ -1,4 +1,5 @@
-"""A look inside trained models: where a variable is (probes) and whether it is used there (interchange), as tables.
+"""A look inside trained models: where a variable is (probes) and whether it is used there (interchange), as tables; and
+where a model attends.
 
 Positions are named as text: the number of a token, `all` for a whole activation, or the name of a variable whose values
 are positions (`second_position[0]`), so that each example has its own. Where a variable's position in the source differs
@@ -41,6 +42,8 @@ from unseen.training.interventions import (
 )
 from unseen.training.stack import Stack
 
+ATTENTION = {"decoder.attention": ("example", "token"), "encoder.attention": ("example", "head", "token", "token")}
+"""The attention that can be drawn, and its axes: from the query to the tokens, and from token to token."""
 WHOLE = "all"
 MOST_POSITIONS = 24
 """Activations of more tokens than this are examined as a whole, unless positions are named."""
@@ -284,6 +287,30 @@ def average_over_seeds(table: pd.DataFrame, metric: str = "accuracy") -> pd.Data
         interval = mean_interval(group[metric], covers="initialisation").within(lowest, 1.0)
         rows.append((*key, group[metric].mean(), interval.low, interval.high, len(group)))
     return pd.DataFrame(rows, columns=[*keys, metric, "low", "high", "seeds"])
+
+
+@dataclass(frozen=True)
+class AttentionMaps:
+    """The attention maps a model captured, by name, the examples they are of, and how right its answer to each was."""
+
+    maps: dict[str, Array]
+    right: Array
+    examples: Examples
+
+
+def attention_maps(stack: Stack, task: Task, split: str | None, n: int) -> AttentionMaps:
+    """The attention of a stack's first member on the first n test examples of a split."""
+    examples = draw_examples(task, split or task.validation, n, "test")
+    captured = predict(stack, examples, task.spec, tuple(ATTENTION))
+    maps = {}
+    for name, axes in ATTENTION.items():
+        if name in captured and captured[name][0].ndim == len(axes):
+            maps[name] = captured[name][0]
+    kind = task.spec.target.kind
+    correct = np.full(len(examples), np.nan)
+    if kind != "real":
+        correct = share_correct(captured["prediction"][0], examples.targets, kind)
+    return AttentionMaps(maps, correct, examples)
 
 
 def _score(predictions: Array, examples: Examples, task: Task) -> list[float]:

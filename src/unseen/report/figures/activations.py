@@ -242,11 +242,11 @@ def draw_attention(source: Source) -> Drawing | None:
 
 
 def _inspect_activation(stack: Stack, task: Any) -> Inspection | None:
-    from unseen.training import inspect
+    from unseen.training.analyses.rules_specialization import activation, unavailable
 
-    if inspect.no_activation(stack, task):
+    if unavailable(stack, task):
         return None
-    return _present_activation(inspect.activation(stack, task, ACTIVATION_EXAMPLES), task)
+    return _present_activation(activation(stack, task, ACTIVATION_EXAMPLES), task)
 
 
 def _read_activation(source: Source, trial: str) -> tuple[Inspection, str] | None:
@@ -278,9 +278,9 @@ def _present_activation(matrix: Floats, task: Any) -> Inspection:
 
 
 def _inspect_attention(stack: Stack, task: Any) -> Inspection | None:
-    from unseen.training import inspect
+    from unseen.training.inside import attention_maps
 
-    attention = inspect.attention(stack, task, None, ATTENTION_EXAMPLES)
+    attention = attention_maps(stack, task, None, ATTENTION_EXAMPLES)
     if DECODER not in attention.maps:
         return None
     factors = attention.examples.factors

@@ -10,6 +10,7 @@ import numpy as np
 
 from unseen.analysis.accuracy import Score
 from unseen.analysis.adaptation_metric import DRAWS, adaptation
+from unseen.analysis.routing import sum_by_label
 from unseen.analysis.specialization_metrics import ENTRY_FACTOR, ENTRY_METRIC, SpecializationTally
 from unseen.config import Config
 from unseen.errors import UsageError
@@ -44,6 +45,16 @@ def unavailable(stack: Stack, task: Task, origin: Origin | None = None) -> Unava
     for weights in captured[WEIGHTS]:
         check_weights(weights, examples.factors["rule"])
     return None
+
+
+def activation(stack: Stack, task: Rules, n: int) -> Floats:
+    """p(module | rule) of a stack's first member on n test examples; NaN in the rows of rules that do not occur."""
+    examples = draw_examples(task, task.validation, n, "test")
+    weights = predict(stack, examples, task.spec, [WEIGHTS])[WEIGHTS][0]
+    rules = examples.factors["rule"].reshape(-1)
+    count = np.bincount(rules, minlength=len(task.pi)).astype(np.float64)
+    count[count == 0] = np.nan
+    return sum_by_label(weights.reshape(-1, weights.shape[-1]), rules, len(count)) / count[:, None]
 
 
 def check_weights(weights: Array, rules: Array) -> None:
