@@ -51,6 +51,7 @@ def migrate_file(path: Path) -> None:
     new.close()
     old.close()
     backup = path / f"{FILE}.schema{OLDEST}"
+    # Copied, not renamed: at every moment there is a whole database under the store's name.
     shutil.copyfile(file, backup)
     sync(backup)
     sync(temporary)
@@ -97,7 +98,7 @@ def _copy_trial(
     first = (failed or cells)[0]
     columns = ("identity", "seed", "data_seed", "status", "step", "best_step", "still_learning", "note")
     values = [first[column] for column in columns]
-    if not ended:
+    if not ended:  # trained again from step 0: see above
         values[3:] = ["failed" if failed else "pending", 0, None, None, ""]
     new.execute("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (number, trial, *values))
     # Two cells of one trial were trained twice, to the same bits: everything but the records is taken from the first.

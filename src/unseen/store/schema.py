@@ -159,7 +159,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         if not empty and check_version(path, connection) < SCHEMA:
             from unseen.store.migrate import migrate_file
 
-            connection.close()
+            connection.close()  # the file is about to be replaced, and SQLite would keep writing to the old one
             migrate_file(path)
             connection = sqlite3.connect(path / FILE)
         # A write-ahead log lets others read while the one writer commits.
@@ -185,6 +185,7 @@ def checkpoint_log(connection: sqlite3.Connection) -> None:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables of this schema in an empty database."""
+    # One transaction: after a kill there are all of the tables or none, and a file without tables is a new store.
     connection.executescript(f"BEGIN; {TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
 
 

@@ -71,6 +71,10 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 _SET_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _HASH = 16
 """The characters of a trial's id, and of a checkpoint's hash, with which the names of their files begin."""
+_ENTERED = (
+    "entries JOIN trials ON entries.trial = trials.number JOIN evaluations ON entries.evaluation = evaluations.number"
+)
+"""Every entry with its trial and its evaluation."""
 _ANNOUNCED = "checkpoint files"
 EVALUATED_LATER = "evaluated_later"
 """In the provenance of a trial: where each evaluation was made that was added after the trial had ended, by its id."""
@@ -142,6 +146,7 @@ class Store:
             check_directory(path)
             for folder in ("", *FOLDERS):
                 (path / folder).mkdir(parents=True, exist_ok=True)
+            # Before the database is opened, which may migrate it: two processes must not do that at once.
             lock = take_lock(path)
         except OSError as error:
             raise UsageError(f"{path} can't be written: {error.strerror}") from error
@@ -198,17 +203,13 @@ class Store:
 
     def recall(self, key: str, default: Any = None) -> Any:
         """The value that was kept under a key; without one, the default."""
-        rows = self._rows("SELECT value FROM meta WHERE key = ?", _REMEMBERED + key)
-        with explain_errors(self.path):
-            return json.loads(rows[0]["value"]) if rows else default
+        return self._meta(_REMEMBERED + key, default)
 
     def note_environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Note environment variables that change numbers, unless some were noted before; returns those that hold."""
         with self._transaction():
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('environment', ?)", (canonical(variables),))
-        (row,) = self._rows("SELECT value FROM meta WHERE key = 'environment'")
-        noted: dict[str, str] = json.loads(row["value"])
-        return noted
+        return dict(self._meta("environment"))
 
     def describe(self, facts: Mapping[str, Any]) -> None:
         """Note the facts about the study that a reader needs: its question, axes, notes, … (`studies.description`).
@@ -235,6 +236,7 @@ class Store:
         is_new = self.is_new
         if not is_new:
             self._refuse_other_work(new, scale)
+        # A study's own order, which neither the ids (hashes) nor the order in which trials end would give back.
         position = {levels: i for i, levels in enumerate(new)}
         evaluations = {evaluation_id(e.trial.evaluation): e.trial.evaluation for e in entries}
         with self._transaction():
@@ -282,6 +284,8 @@ class Store:
             evaluation = evaluations.get(canonical(json.loads(row["levels"])), row["evaluation"])
             if evaluation != row["evaluation"]:
                 changed.append((tuple(row), evaluation))
+        # All are removed before the first is entered again: two evaluations of a trial may change places, and the key of
+        # an entry includes its evaluation.
         for (trial, _, old, _, _), _ in changed:
             self._db.execute(
                 "DELETE FROM entries WHERE trial = ? AND scale = ? AND evaluation = ?", (trial, scale, old)
@@ -295,11 +299,9 @@ class Store:
         """Make ended trials pending: they are trained again from step 0, with the same numbers. Their records stay."""
         numbers = self._numbers(trials).values()
         with self._transaction():
-            self._db.executemany(
-                "UPDATE trials SET status = 'pending', step = 0 WHERE number = ?", [(number,) for number in numbers]
-            )
+            self._for_each("UPDATE trials SET status = 'pending', step = 0 WHERE number = ?", numbers)
             for table in ("chunks", "curves", "failures"):
-                self._db.executemany(f"DELETE FROM {table} WHERE trial = ?", [(number,) for number in numbers])
+                self._for_each(f"DELETE FROM {table} WHERE trial = ?", numbers)
             write_checksums(self._db, ("trials", "curves"), numbers)
 
     def commit(self, stack: str, trials: Sequence[str], outcome: Outcome) -> None:
@@ -310,6 +312,7 @@ class Store:
         with explain_errors(self.path):
             pending = self._numbers([trial for trial, status in self.status(trials).items() if status == "pending"])
             finished = {trial: done for trial, done in (outcome.finished or {}).items() if trial in pending}
+            # Files first, then the transaction that names them: see `_replacing`.
             weights = []
             for trial, done in finished.items():
                 for selection, data in done.weights.items():
@@ -364,6 +367,7 @@ class Store:
         )
         self._add_measures(number, done.measures)
         facts = dict(done.provenance)
+        # With the trial, because it may be merged into a directory that was begun at another time.
         if self.began is not None:
             facts.setdefault("started", self.began)
         self._db.execute("INSERT OR REPLACE INTO provenance VALUES (?, ?)", (number, canonical(facts)))
@@ -397,11 +401,8 @@ class Store:
         """Forget the failures of trials: they continue from where they were."""
         failed = self._numbers([trial for trial, status in self.status(trials).items() if status == "failed"]).values()
         with self._transaction():
-            numbers = self._numbers(trials).values()
-            self._db.executemany("DELETE FROM failures WHERE trial = ?", [(number,) for number in numbers])
-            self._db.executemany(
-                "UPDATE trials SET status = 'pending' WHERE number = ?", [(number,) for number in failed]
-            )
+            self._for_each("DELETE FROM failures WHERE trial = ?", self._numbers(trials).values())
+            self._for_each("UPDATE trials SET status = 'pending' WHERE number = ?", failed)
             write_checksums(self._db, ("trials",), failed)
 
     def discard(self, stack: str) -> None:
@@ -409,9 +410,9 @@ class Store:
         (row,) = self._rows("SELECT trials FROM checkpoints WHERE stack = ?", stack)
         numbers = self._numbers(json.loads(row["trials"])).values()
         with explain_errors(self.path), self._replacing(stack, {}):
-            self._db.executemany("UPDATE trials SET step = 0 WHERE number = ?", [(number,) for number in numbers])
+            self._for_each("UPDATE trials SET step = 0 WHERE number = ?", numbers)
             for table in ("chunks", "curves"):
-                self._db.executemany(f"DELETE FROM {table} WHERE trial = ?", [(number,) for number in numbers])
+                self._for_each(f"DELETE FROM {table} WHERE trial = ?", numbers)
             write_checksums(self._db, ("trials", "curves"), numbers)
 
     @contextmanager
@@ -473,9 +474,7 @@ class Store:
     @property
     def work(self) -> dict[str, Any]:
         """The work that this directory holds: `{"study": "name@version"}`, or the configs of a single `train`."""
-        rows = self._rows("SELECT value FROM meta WHERE key = 'work'")
-        with explain_errors(self.path):
-            work: dict[str, Any] = json.loads(rows[0]["value"]) if rows else {}
+        work: dict[str, Any] = self._meta("work", {})
         described = isinstance(work, dict) and (
             isinstance(work.get("study"), str) or all(isinstance(work.get(name), dict) for name in COMPONENTS)
         )
@@ -486,17 +485,13 @@ class Store:
     @property
     def description(self) -> dict[str, Any]:
         """The facts about its study that the store was given with `describe`; empty in stores of older releases."""
-        rows = self._rows("SELECT value FROM meta WHERE key = 'study'")
-        with explain_errors(self.path):
-            facts = json.loads(rows[0]["value"]) if rows else {}
+        facts = self._meta("study")
         return facts if isinstance(facts, dict) else {}
 
     @property
     def began(self) -> str | None:
         """When this directory was begun: no trial of it was begun earlier, unless it was taken over."""
-        rows = self._rows("SELECT value FROM meta WHERE key = 'began'")
-        with explain_errors(self.path):
-            began: str | None = json.loads(rows[0]["value"]) if rows else None
+        began: str | None = self._meta("began")
         return began
 
     def notes(self) -> dict[str, Any]:
@@ -510,9 +505,7 @@ class Store:
     def positions(self, scale: str) -> dict[tuple[str, str], int]:
         """The position of its configuration in the study, by trial and evaluation."""
         rows = self._rows(
-            "SELECT trials.id AS id, evaluations.id AS evaluation, position FROM entries JOIN trials "
-            "ON trial = trials.number JOIN evaluations ON evaluation = evaluations.number WHERE scale = ?",
-            scale,
+            f"SELECT trials.id AS id, evaluations.id AS evaluation, position FROM {_ENTERED} WHERE scale = ?", scale
         )
         return {(row["id"], row["evaluation"]): row["position"] for row in rows}
 
@@ -534,8 +527,7 @@ class Store:
         with explain_errors(self.path):
             for row in self._db.execute(
                 "SELECT scale, levels, trials.identity AS identity, evaluations.identity AS evaluation, seed, data_seed "
-                "FROM entries JOIN trials ON trial = trials.number JOIN evaluations ON evaluation = evaluations.number "
-                "GROUP BY scale, levels, seed, data_seed"
+                f"FROM {_ENTERED} GROUP BY scale, levels, seed, data_seed"
             ):
                 key = (row["scale"], canonical(json.loads(row["levels"])))
                 if key not in configurations:
@@ -548,9 +540,8 @@ class Store:
     def evaluations_of(self, trials: Collection[str]) -> dict[str, dict[str, dict[str, Any]]]:
         """All evaluations that trials were entered with, at any scale: by trial, their identities by id."""
         rows = self._rows(
-            "SELECT trials.id AS id, evaluations.id AS evaluation, evaluations.identity AS identity FROM entries "
-            "JOIN trials ON trial = trials.number JOIN evaluations ON evaluation = evaluations.number "
-            f"WHERE trials.id {_AMONG} ORDER BY trial, evaluation",
+            "SELECT trials.id AS id, evaluations.id AS evaluation, evaluations.identity AS identity "
+            f"FROM {_ENTERED} WHERE trials.id {_AMONG} ORDER BY trial, evaluation",
             json.dumps(list(trials)),
         )
         identities: dict[str, dict[str, dict[str, Any]]] = {}
@@ -565,8 +556,7 @@ class Store:
         """
         among = "" if trials is None else f"trials.id {_AMONG} AND "
         rows = self._rows(
-            "SELECT DISTINCT trials.id AS id, evaluations.id AS evaluation FROM entries "
-            "JOIN trials ON entries.trial = trials.number JOIN evaluations ON entries.evaluation = evaluations.number "
+            f"SELECT DISTINCT trials.id AS id, evaluations.id AS evaluation FROM {_ENTERED} "
             f"WHERE {among}status IN ('finished', 'stopped') AND NOT EXISTS (SELECT 1 FROM records "
             "WHERE records.trial = entries.trial AND records.evaluation = entries.evaluation) "
             "ORDER BY entries.trial, entries.evaluation",
@@ -606,16 +596,13 @@ class Store:
         """The status of every trial, or of some, by id: pending, finished, stopped, diverged or failed."""
         if trials is None:
             return {row["id"]: row["status"] for row in self._rows("SELECT id, status FROM trials")}
-        status = {}
-        for trial in trials:
-            for row in self._rows("SELECT status FROM trials WHERE id = ?", trial):
-                status[trial] = row["status"]
-        return status
+        return {trial: status for trial, (status, _) in self.endings(trials).items()}
 
     def endings(self, trials: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """The status and the step of trials."""
+        """The status and the step of trials, in the order of these."""
         rows = self._rows(f"SELECT id, status, step FROM trials WHERE id {_AMONG}", json.dumps(list(trials)))
-        return {row["id"]: (row["status"], row["step"]) for row in rows}
+        endings = {row["id"]: (row["status"], row["step"]) for row in rows}
+        return {trial: endings[trial] for trial in trials if trial in endings}
 
     def rows(self, table: str, trial: str) -> list[tuple[Any, ...]]:
         """The rows of one trial in a table, with the id of the trial in place of its number.
@@ -706,12 +693,10 @@ class Store:
         """One row per trial, scale and evaluation: its levels, the identities of its components, its step and its end."""
         with self._snapshot():
             self.check("trials", "entries")
-            return self._frame("""SELECT scale, levels, json_extract(trials.identity, '$.task') AS task,
+            return self._frame(f"""SELECT scale, levels, json_extract(trials.identity, '$.task') AS task,
                 json_extract(trials.identity, '$.model') AS model, json_extract(trials.identity, '$.recipe') AS recipe,
                 trials.id AS trial, evaluations.id AS evaluation_id, seed, data_seed, status, trials.step, best_step, not_converged, note, cause
-                FROM entries JOIN trials ON entries.trial = trials.number
-                JOIN evaluations ON entries.evaluation = evaluations.number
-                LEFT JOIN failures ON failures.trial = trials.number
+                FROM {_ENTERED} LEFT JOIN failures ON failures.trial = trials.number
                 ORDER BY scale, position, seed, data_seed, trials.id, evaluations.id""")
 
     def trials(self) -> pd.DataFrame:
@@ -754,6 +739,10 @@ class Store:
         facts = pd.DataFrame(facts_by_run, index=rows.index)
         return pd.concat([rows[["trial"]], facts], axis=1)
 
+    def _meta(self, key: str, default: Any = None) -> Any:
+        """The value of a key in the table `meta`; without one, the default."""
+        return self._objects("SELECT key, value FROM meta WHERE key = ?", key).get(key, default)
+
     def _objects(self, query: str, *values: str) -> dict[str, Any]:
         """The result of a query for a key and a text of JSON: the objects by key."""
         with explain_errors(self.path):
@@ -763,19 +752,24 @@ class Store:
         with explain_errors(self.path):
             return self._db.execute(query, values).fetchall()
 
+    def _for_each(self, statement: str, numbers: Iterable[int]) -> None:
+        """Execute a statement for each of these trials, given by their numbers; part of a transaction."""
+        self._db.executemany(statement, [(number,) for number in numbers])
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with explain_errors(self.path), self._db:
+        with explain_errors(self.path), self._db:  # commits at the end, or rolls back if anything fails
             yield
-        checkpoint_log(self._db)
+        checkpoint_log(self._db)  # so that a copy of the one file has everything, however small the store
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
         """While inside, all queries see the same state, even if a writer commits meanwhile."""
-        if self._db.in_transaction:
+        if self._db.in_transaction:  # SQLite has no nested ones: the state is that of the outer snapshot
             yield
             return
         with explain_errors(self.path):
+            # Deferred: SQLite fixes the state at the first query. In WAL mode this does not hold up the writer.
             self._db.execute("BEGIN")
             try:
                 yield

@@ -164,6 +164,7 @@ def take_over(store: Store, source: TrialSource, trials: Collection[str]) -> Tak
         result.trials.append(trial)
     mark = source.path.name or str(source.path)
     _split_stacks(store, whole)
+    # A store of an older release has noted no checkpoints as its own; without a note none of them could be swept.
     store._announce_checkpoints(())
     with explain_errors(store.path), store._transaction():
         for trial, ended in whole.items():
@@ -188,7 +189,11 @@ def copy_trials(target: Store, source: Store, trials: Sequence[str], entered: Se
     _split_stacks(target, trials)
     target._announce_checkpoints(())
     with explain_errors(target.path), target._transaction():
-        _write_evaluations(target, source)
+        evaluations = [
+            (row["id"], row["identity"]) for row in source._rows("SELECT * FROM evaluations ORDER BY number")
+        ]
+        # Without their numbers: each store counts its evaluations for itself.
+        target._db.executemany("INSERT OR IGNORE INTO evaluations (id, identity) VALUES (?, ?)", evaluations)
         for key, value in join_notes(target.notes(), source.notes()).items():
             target._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, canonical(value)))
         for trial in trials:
@@ -276,12 +281,6 @@ def _write_weights(store: Store, number: int, trial: str, weights: Mapping[str, 
     for selection, data in weights.items():
         file, sha256 = write_file(store.path, "weights", weights_name(trial, selection), data)
         store._db.execute("INSERT OR REPLACE INTO weights VALUES (?, ?, ?, ?)", (number, selection, file, sha256))
-
-
-def _write_evaluations(target: Store, source: Store) -> None:
-    """Each store counts its evaluations for itself."""
-    rows = [(row["id"], row["identity"]) for row in source._rows("SELECT * FROM evaluations ORDER BY number")]
-    target._db.executemany("INSERT OR IGNORE INTO evaluations (id, identity) VALUES (?, ?)", rows)
 
 
 @contextmanager
