@@ -61,17 +61,31 @@ def forward_flops(module: nn.Module, spec: Spec, *, computed: bool = True) -> Fo
 
 def _count_flops(module: nn.Module, spec: Spec, examples: int, computed: bool) -> int:
     device = next((p.device for p in module.parameters()), torch.device("cpu"))
-    inputs = blank_inputs(spec, examples, device)
-    # In train mode, torch's own Transformer layers run the operations of training instead of one fused kernel.
-    module.train()
     counter = _Counter(computed)
-    context = {"ctx": Context()} if "ctx" in inspect.signature(module.forward).parameters else {}
-    with torch.random.fork_rng(devices=[]), torch.no_grad(), _unfused(), counter:
-        module(inputs, **context)
+    with _unfused():
+        run_blank(module, spec, examples, device, counter)
     return counter.flops
 
 
-class _Counter(TorchDispatchMode):
+def run_blank(module: nn.Module, spec: Spec, examples: int, device: torch.device, mode: TorchDispatchMode) -> None:
+    """A forward pass as in training, on blank inputs, under a mode that counts something."""
+    inputs = blank_inputs(spec, examples, device)
+    # In train mode, torch's own Transformer layers run the operations of training instead of one fused kernel.
+    module.train()
+    context = {"ctx": Context()} if "ctx" in inspect.signature(module.forward).parameters else {}
+    with torch.random.fork_rng(devices=[]), torch.no_grad(), mode:
+        module(inputs, **context)
+
+
+class CountingMode(TorchDispatchMode):
+    """A mode that sees every operation, and makes torch import nothing for it."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # True would make torch import its compiler, only to skip it
+
+
+class _Counter(CountingMode):
     """Adds up FLOPs by torch's own formulas, of operations that are computed, or that would be.
 
     It replaces torch's `FlopCounterMode`, which imports torch's compiler; that takes longer than counting a large study.
@@ -81,10 +95,6 @@ class _Counter(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.flops = 0
         self._computed = computed
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # True would make torch import its compiler, only to skip it
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -162,12 +172,8 @@ def _blank(field: Field, spec: Spec, examples: int, device: torch.device) -> Ten
     return torch.full((examples, *along, *width), field.kind == "mask", dtype=dtype, device=device)
 
 
-class _Undrawn(TorchDispatchMode):
+class _Undrawn(CountingMode):
     """While active, random draws leave a tensor as it is; for a large model, drawing takes most of the time."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # True would make torch import its compiler, only to skip it
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return args[0] if func._overloadpacket in _DRAWING else func(*args, **(kwargs or {}))

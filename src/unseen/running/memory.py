@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -204,19 +203,13 @@ def _extrapolate(module: nn.Module, spec: Spec, examples: int) -> float:
 def _intermediates(module: nn.Module, spec: Spec, examples: int) -> int:
     """The bytes of all tensors that a forward pass makes; views of another tensor make none."""
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    from unseen.models.context import Context
-    from unseen.models.flops import blank_inputs
+    from unseen.models.flops import CountingMode, run_blank
 
-    class Counter(TorchDispatchMode):
+    class Counter(CountingMode):
         """Adds up the bytes of results."""
 
         total = 0
-
-        @classmethod
-        def _should_skip_dynamo(cls) -> bool:
-            return False  # True would make torch import its compiler, only to skip it
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
@@ -227,11 +220,9 @@ def _intermediates(module: nn.Module, spec: Spec, examples: int) -> int:
                         Counter.total += tensor.numel() * tensor.element_size()
             return result
 
-    module.train()
-    inputs = blank_inputs(spec, examples, torch.device("meta"))
-    context = {"ctx": Context()} if "ctx" in inspect.signature(module.forward).parameters else {}
-    with torch.random.fork_rng(devices=[]), torch.no_grad(), torch.device("meta"), Counter():  # type: ignore[no-untyped-call]
-        module(inputs, **context)
+    meta = torch.device("meta")
+    with meta:  # for what the model makes itself on the way
+        run_blank(module, spec, examples, meta, Counter())  # type: ignore[no-untyped-call]
     return Counter.total
 
 
