@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,37 +20,25 @@ Settings = Mapping[str, Options]
 Built = tuple["Task", "Config", "Recipe", "Evaluation"]
 
 
-def _build_task(options: Options) -> Config:
-    from unseen.tasks import task
-
-    return task(**options)
+SETTABLE = ("task", "model", "recipe", "evaluation")
+"""The components of a trial, which settings describe."""
 
 
-def _build_model(options: Options) -> Config:
-    from unseen.models import options as model
+def _build(component: str, options: Options) -> Config:
+    # Imported when it is called: listing studies must not load torch.
+    if component == "task":
+        from unseen.tasks import task
 
-    return model(**options)
+        return task(**options)
+    if component == "model":
+        from unseen.models import options as model
 
+        return model(**options)
+    from unseen.training.recipe import Evaluation, recipe
 
-def _build_recipe(options: Options) -> Config:
-    from unseen.training.recipe import recipe
-
-    return recipe(**options)
-
-
-def _build_evaluation(options: Options) -> Config:
-    from unseen.training.recipe import Evaluation
-
-    return Evaluation.parse(options)
+    return recipe(**options) if component == "recipe" else Evaluation.parse(options)
 
 
-# The builders import what they need when they are called: listing studies must not load torch.
-BUILDERS: dict[str, Callable[[Options], Config]] = {
-    "task": _build_task,
-    "model": _build_model,
-    "recipe": _build_recipe,
-    "evaluation": _build_evaluation,
-}
 _NAME_EXAMPLES = {"task": "retrieval/T6", "model": "retrieval-transformer"}
 """The components that have no default name, with a name to show in the error."""
 
@@ -68,10 +56,10 @@ class Fragment:
                 f"{self.origin}: expected settings like {{'model': {{'width': 50}}}}, got {format_value(self.settings)}"
             )
         for component, options in self.settings.items():
-            if component not in BUILDERS:
-                hint = nearest(str(component), BUILDERS)
+            if component not in SETTABLE:
+                hint = nearest(str(component), SETTABLE)
                 prefix, dot, option = str(component).partition(".")
-                if dot and prefix in BUILDERS:
+                if dot and prefix in SETTABLE:
                     hint = f"Write {prefix}: {{{option}: …}}"
                 raise self._error(self.settings, component, f"unknown part '{component}'. {hint}")
             if not isinstance(options, Mapping) or not all(isinstance(option, str) for option in options):
@@ -101,7 +89,7 @@ class TrialBuilder:
 
     def build(self, fragments: Sequence[Fragment]) -> Built:
         """The four components that these fragments describe together."""
-        components = [self._build_component(component, fragments) for component in BUILDERS]
+        components = [self._build_component(component, fragments) for component in SETTABLE]
         built = cast(Built, tuple(components))
         self._check_splits(built[0], built[3], fragments)
         return built
@@ -119,7 +107,7 @@ class TrialBuilder:
                 example = f"{component}: {{name: {_NAME_EXAMPLES[component]}}}"
                 raise UsageError(f"no {component} is named: base, or every level of an axis, needs {example}")
             try:
-                self._built[key] = BUILDERS[component](merged)
+                self._built[key] = _build(component, merged)
             except UsageError as error:
                 # The message about an unknown name begins with the component itself: "unknown task 'x'".
                 message = str(error) if isinstance(error, UnknownName) else f"{component} {error}"
@@ -164,7 +152,7 @@ def _can_build(component: str, options: Options) -> bool:
     if component in _NAME_EXAMPLES and "name" not in options:
         return False
     try:
-        BUILDERS[component](options)
+        _build(component, options)
     except UsageError:
         return False
     return True

@@ -114,16 +114,10 @@ def find_description(work: Mapping[str, Any], stored: Mapping[str, Any]) -> Stud
     if description is not None or "study" not in work:
         return description
     try:
-        return _describe_catalogued(find_catalogued(str(work["study"])))
+        study = find_catalogued(str(work["study"]))
+        facts = describe_study(study, study.default_scale)
+        for name in facts["scales"].keys() - {study.default_scale}:
+            facts["scales"][name]["deviations"] = study.deviations(name)
     except UsageError:
         return None
-
-
-def _describe_catalogued(study: Study) -> StudyDescription:
-    scales = {}
-    for name, minutes in study.scales.items():
-        entries = study.entries(name)
-        seeds = tuple(sorted({entry.trial.seed for entry in entries}))
-        scales[name] = ScaleDescription(len(entries), seeds, minutes, tuple(study.deviations(name)))
-    axes = levels_in_use(study.entries(study.default_scale))
-    return StudyDescription(study.question, axes, study.claims, study.notes, study.selection, scales)
+    return read_description(facts)

@@ -19,31 +19,11 @@ if TYPE_CHECKING:
 
 Level = str | int | float | bool
 COLUMNS = frozenset(
-    {
-        "seed",
-        "data_seed",
-        "status",
-        "step",
-        "not_converged",
-        "selection",
-        "split",
-        "factor",
-        "level",
-        "metric",
-        "value",
-        "standard_error",
-        "n",
-        "trial",
-        "scale",
-        "recipe",
-        "best_step",
-        "note",
-        "cause",
-        "levels",
-        "position",
-        "identity",
-        "evaluation_id",
-    }
+    (
+        *("trial", "scale", "recipe", "levels", "position", "identity", "evaluation_id"),
+        *("seed", "data_seed", "status", "step", "best_step", "not_converged", "note", "cause"),
+        *("selection", "split", "factor", "level", "metric", "value", "standard_error", "n"),
+    )
 )
 """Columns of the records that no axis may be called after; an axis `task` or `model` must agree with its column."""
 

@@ -95,6 +95,8 @@ class Study:
     def _expand(self, scale: str, seeds: tuple[int, ...] | None) -> list[Entry]:
         from unseen.studies.trial import evaluation_id  # loads NumPy
 
+        # Grids may overlap: an entry that two of them have is kept once. But one run at two places, or two runs at one,
+        # would leave tables in which rows can't be told apart.
         by_work: dict[tuple[str, str], Entry] = {}
         by_levels: dict[tuple[object, int, int], Entry] = {}
         for grid in self.grids(scale):

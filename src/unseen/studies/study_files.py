@@ -11,27 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from unseen.errors import UsageError, format_value, nearest
-from unseen.packages import search_current_directory
+from unseen.registry import search_current_directory
 from unseen.studies import MOST_TRIALS
-from unseen.studies.build_trials import BUILDERS, Fragment
+from unseen.studies.build_trials import SETTABLE, Fragment
 from unseen.studies.grid import Grid, Level, as_levels, check_axis, check_levels
 from unseen.studies.study import SCALES, Study
 from unseen.studies.yaml_loader import YamlMapping, locate_errors, read_yaml
 
 _CROSSING = ("axes", "together", "without")
 _STUDY = (
-    "study",
-    "version",
-    "question",
-    "claims",
-    "notes",
-    "selection",
-    "seeds",
-    "data_seed",
-    "base",
-    "grids",
-    "scales",
-    *_CROSSING,
+    *("study", "version", "question", "claims", "notes", "selection", "seeds", "data_seed"),
+    *("base", "grids", "scales", *_CROSSING),
 )
 MOST_MINUTES = 10**9
 _SCALE = ("seeds", "base", "only", "minutes")
@@ -152,10 +142,10 @@ def _read_axes(section: YamlMapping) -> dict[str, YamlMapping]:
 def _expand_short_form(path: str, values: Sequence[Any], axes_section: YamlMapping) -> tuple[str, YamlMapping]:
     """`task.length: [5, 10]` is the axis `length` with levels 5 and 10; `task: […]` is about the task's name."""
     component, dot, option = path.partition(".")
-    if component not in BUILDERS:
+    if component not in SETTABLE:
         raise UsageError(
             f"axis '{path}': a list of values needs the path of an option, like task.length. "
-            f"{nearest(component, BUILDERS)}"
+            f"{nearest(component, SETTABLE)}"
         )
     line = axes_section.lines[path]
     levels = YamlMapping(axes_section.file, line)
