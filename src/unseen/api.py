@@ -78,7 +78,7 @@ class Runs:
 
     def __init__(self, trials: Sequence[Trial], path: Path, keep_alive: Any = None) -> None:
         self._trials = {trial.seed: trial for trial in trials}
-        self._keep_alive = keep_alive
+        self._keep_alive = keep_alive  # a temporary directory, which is removed with the last reference to it
         self.path = path
         self.task = trials[0].task
         self.options = trials[0].model
@@ -376,6 +376,7 @@ def train(
         warnings.warn(f"{options.name}: {note}", stacklevel=2)
     keep_alive = tempfile.TemporaryDirectory(prefix="unseen-") if out is None else None
     path = Path(keep_alive.name if keep_alive is not None else str(out))
+    # Part of what the directory is for: later seeds must get their data in the same way.
     own_data = all(trial.data_seed == trial.seed for trial in trials)
     ids = {trial.id for trial in trials}
     with Store.write(path) as store:
@@ -473,17 +474,17 @@ def run(
         for model in {id(entry.trial.model): entry.trial.model for entry in entries}.values():
             check_importable(model)
     settings = Settings(
-        executor,
-        workers,
-        address,
-        stack,
-        chunk_seconds,
-        keep,
-        device,
-        progress,
-        retry_failed,
-        discard_damaged,
-        _check_tracks(track, out),
+        executor=executor,
+        workers=workers,
+        address=address,
+        size=stack,
+        chunk_seconds=chunk_seconds,
+        keep=keep,
+        device=device,
+        progress=progress,
+        retry_failed=retry_failed,
+        discard_damaged=discard_damaged,
+        track=_check_tracks(track, out),
     )
     check_memory((entry.trial for entry in entries), device, stack, seeds=len(entries))
     check_own_models(entry.trial for entry in entries)

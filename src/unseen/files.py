@@ -97,7 +97,7 @@ def replace_atomically(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         sync(temporary)
-        temporary.replace(path)
+        temporary.replace(path)  # atomic: readers see the old file or the new one
     except BaseException:
         temporary.unlink(missing_ok=True)  # on a full disk every byte counts
         raise

@@ -15,18 +15,8 @@ from numpy.typing import NDArray
 KEY = {"trials": "number"}
 """The column with the number of the trial, where it is not `trial`; it is always the first."""
 _NUMERIC = {
-    "trial",
-    "number",
-    "evaluation",
-    "seed",
-    "data_seed",
-    "step",
-    "best_step",
-    "not_converged",
-    "position",
-    "value",
-    "standard_error",
-    "n",
+    *("trial", "number", "evaluation", "position", "seed", "data_seed", "step", "best_step", "not_converged"),
+    *("value", "standard_error", "n"),
 }
 ROWS_AT_ONCE = 5_000
 """How many rows are in memory while a table is checked."""

@@ -15,6 +15,7 @@ from typing import Any, Literal
 ColumnType = Literal["text", "optional text", "number", "integer", "optional integer"]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 _LARGEST = 2**63
+"""Whole numbers from here on do not fit into a column of SQLite."""
 _LONGEST = 100_000
 """Characters of a cell; longer ones, which no column of ours needs, are cut when they are written."""
 
@@ -36,6 +37,7 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 def read_table(data: bytes, types: Mapping[str, ColumnType]) -> dict[str, list[Any]]:
     """The values of these columns; others may be there, and are not read."""
     try:
+        # Line ends inside cells stay as they are (newline=""), and a quote out of place is an error (strict).
         reader = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
         header = list(map(unescape, next(reader, [])))
         rows = list(reader)
@@ -79,7 +81,7 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return text.isascii() and text == text.strip()
+    return text.isascii() and text == text.strip()  # Python also reads other scripts' digits and spaces around them
 
 
 def _format(value: Any) -> str:

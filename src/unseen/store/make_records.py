@@ -49,6 +49,7 @@ POINTS = 40
 _LONGEST_OPTION = 200
 """Options with longer values, such as the whole mapping of a task, have no column: the manifest has them."""
 _DATE = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip file can name."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ def thin(points: pd.DataFrame) -> pd.DataFrame:
     count = by_curve.transform("size").to_numpy()
     selected = count <= POINTS
     for size in np.unique(count[~selected]):
+        # Of all curves of one length at once: there are thousands of curves, and few lengths.
         positions = np.unique(np.linspace(0, size - 1, POINTS).round().astype(int))
         selected |= (count == size) & np.isin(rank, positions)
     return points[selected].reset_index(drop=True)
@@ -267,6 +269,7 @@ def _zip(members: Mapping[str, bytes]) -> bytes:
         for name, data in members.items():
             entry = zipfile.ZipInfo(name, _DATE)
             entry.compress_type = zipfile.ZIP_DEFLATED
+            # As if written on Unix, a file that all may read, whatever system this is: both are bytes of the archive.
             entry.create_system = 3
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, data)

@@ -164,8 +164,7 @@ class RecordsFile:
 
     def ended_trial(self, trial: str) -> EndedTrial:
         """Everything that the file has of a trial that has ended."""
-        columns = ["status", "step", "best_step", "not_converged", "note"]
-        entry = self.entries.loc[self.entries["trial"] == trial, columns].iloc[0]
+        entry = self.entries[self.entries["trial"] == trial].iloc[0]
         ending = (
             entry["status"],
             int(entry["step"]),
@@ -265,6 +264,7 @@ def _read_members(path: Path) -> tuple[Manifest, dict[str, bytes]]:
 
 def _parse_manifest(path: Path, data: bytes) -> Manifest:
     try:
+        # NaN and Infinity are Python's, not JSON's: other programs could not read such a manifest.
         content = json.loads(data, parse_constant=_refuse_constant)
         canonical(content).encode()  # lone surrogates, which no identity of ours has, can't be
     except (ValueError, RecursionError) as error:
@@ -353,19 +353,7 @@ def _entries(manifest: Manifest, trials: Mapping[str, list[Any]]) -> pd.DataFram
     }
     for component in COMPONENTS:
         columns[component] = [texts[trial][component] for trial in trials["trial"]]
-    names = (
-        "trial",
-        "evaluation_id",
-        "seed",
-        "data_seed",
-        "status",
-        "step",
-        "best_step",
-        "not_converged",
-        "note",
-        "cause",
-    )
-    columns |= {name: trials[name] for name in names}
+    columns |= {name: trials[name] for name in TRIALS if name not in ("levels", "provenance", *MEASURED)}
     return pd.DataFrame(columns)
 
 

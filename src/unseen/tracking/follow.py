@@ -86,6 +86,7 @@ class LogWriter:
             work = store.work
             components = [format_options(work[component]) for component in ("task", "model") if component in work]
             study = str(work.get("study") or " · ".join(components))
+            # A trial has an entry for every scale and evaluation, and is one run of the tracker.
             for entry in store.entries().drop_duplicates("trial").to_dict("records"):
                 if self._write_run(store, study, entry):
                     count += 1

@@ -235,7 +235,7 @@ def predict(
         stacked = dict(inputs[0])
         if not shared:
             for name in stacked:
-                stacked[name] = np.stack([arrays[name] for arrays in inputs])
+                stacked[name] = np.stack([arrays[name] for arrays in inputs])  # members first, then examples
         tensors = input_tensors(stacked, spec, stack.dtype, str(stack.rows.device))
         prediction, activations = stack.predict(tensors, captured, inputs_per_member=not shared)
         tensors_by_name = {"prediction": prediction, **activations}
@@ -248,6 +248,7 @@ def predict(
 
 def member_loss(prediction: Array, targets: Array, spec: Spec) -> float:
     """The mean loss of one member, in float64."""
+    # In float64: a mean over thousands of losses in float32 would lose digits.
     as_tensor = target_tensor(targets, spec, torch.float64, "cpu")
     return float(loss(torch.from_numpy(prediction).double(), as_tensor, spec.target))
 

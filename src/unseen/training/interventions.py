@@ -250,6 +250,7 @@ def learn_basis(
         rows = draws.integers(len(pairs), batch)
         batch_pairs = pairs[rows]
         _, sources = stack.predict(tensors(stack, task, batch_pairs.sources), [site.name])
+        # Orthonormal at every step: the optimizer moves any matrix, and its column space is the subspace.
         basis = torch.linalg.qr(free)[0]
         batch_positions = position if isinstance(position, int) else position[rows]
         edit = make_exchange(Exchange(site.name, batch_positions, basis), sources[site.name])

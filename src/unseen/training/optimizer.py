@@ -38,6 +38,7 @@ class StackOptimizer:
             stop = start + len(list(equal))
             groups.append({"params": [rows[start:stop]], "lr": rate, "weight_decay": decay})
             start = stop
+        # Fused: one kernel updates a whole block of rows; torch's default goes over memory once per operation.
         self._torch: torch.optim.Optimizer = _OPTIMIZERS[recipes[0].optimiser](groups, fused=True)
         self._blocks = [group["params"][0] for group in self._torch.param_groups]
         self._rates = [group["lr"] for group in self._torch.param_groups]

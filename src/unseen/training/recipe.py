@@ -36,6 +36,11 @@ ABLATION = "ablation"
 """How much worse a modular model answers without each of its modules."""
 FUNCTIONS = "functions"
 """How accurate answers are on functions that training has in another form, and on new ones."""
+DRAW_THEIR_OWN = (
+    *(SPECIALIZATION, REPRESENTATION, BY_RULE, SIMILARITY),
+    *(PROBES, INTERCHANGE, ABLATION, FUNCTIONS),
+)
+"""The analyses that draw their own data (`unseen.training.analyses`), in the order in which an evaluation names them."""
 
 PER_MEMBER = frozenset({"name", "learning_rate", "weight_decay", "clip", "plateau", "least_steps"})
 """The options of a recipe in which the members of one stack may differ."""
@@ -125,17 +130,7 @@ class Evaluation(Config):
             return ()
         from unseen.analysis.attention import ANALYSES  # loads pandas
 
-        all_names = (
-            *ANALYSES,
-            SPECIALIZATION,
-            REPRESENTATION,
-            BY_RULE,
-            SIMILARITY,
-            PROBES,
-            INTERCHANGE,
-            ABLATION,
-            FUNCTIONS,
-        )
+        all_names = (*ANALYSES, *DRAW_THEIR_OWN)
         for name in names:
             if name not in all_names:
                 raise ValueError(f"unknown analysis '{name}'. {nearest(name, all_names)}")

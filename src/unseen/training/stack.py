@@ -109,6 +109,8 @@ class Stack:
         # A module may name parameters that learn at another rate: `rate_factors`, by name.
         factors: Mapping[str, float] = getattr(modules[0], "rate_factors", {})
         self.rate_factors = self._make_factors(factors) if factors else None
+        # The code that all members run, with parameters from the rows in place of its own; a copy, because the module
+        # belongs to the caller.
         self.skeleton = copy.deepcopy(modules[0])
         self.skeleton.requires_grad_(False)
         self.takes_context = "ctx" in inspect.signature(self.skeleton.forward).parameters
@@ -127,6 +129,7 @@ class Stack:
 
     def load(self, rows: Tensor) -> None:
         """Set the parameters, one row per member; `parameters` are views of the rows."""
+        # Contiguous, so that a member's row can be viewed as its parameters, and groups of rows as one tensor.
         self.rows = rows.contiguous()
         self.parameters = {k: v.detach().requires_grad_() for k, v in self.layout.split(self.rows).items()}
 
@@ -264,6 +267,7 @@ class Stack:
         if self.rows.device.type != "cpu":  # the same bits, made where they are needed
             return lanes16(streams, step, count, self.rows.device)
         rows = [seed_stream.block(step).lanes(count, np.uint16) for seed_stream in streams]
+        # The same bits as signed numbers: torch has few operations on unsigned ones.
         return torch.from_numpy(np.stack(rows).view(np.int16))
 
     def select(self, members: Sequence[int]) -> None:
@@ -310,6 +314,7 @@ class Stack:
     def _call_seeded(self, index: int, seed: int, step: int, inputs: State, ctx: Context) -> Tensor:
         """Call one member; for modules with randomness of their own, torch's generator is forked and seeded."""
         with torch.random.fork_rng(devices=[]):
+            # Of a word's 64 bits all but the lowest: a seed that fits a signed integer.
             torch.manual_seed(int(stream("dropout", seed).block(step).words(1)[0] >> np.uint64(1)))
             return self._call(*self._views(index), inputs, ctx)
 

@@ -150,6 +150,7 @@ def optuna_study(space: Space, scored: ScoredConfigurations, seed: int = 0) -> A
     """An in-memory study of Optuna with the scored configurations, for its samplers and its figures."""
     optuna = import_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    # After a first round that nobody has scored, all proposals follow the scores: rounds are few.
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=1)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     distributions = _distributions(space)

@@ -205,6 +205,7 @@ class _Tuning:
         self._count = count
         self._store = store
         self._seeds = range(TUNING, TUNING + tasks)
+        # The next rung needs every score: the same call tries trials that failed again.
         self._settings = replace(settings, retry_failed=True)
 
     def run(self, seeds: Sequence[int]) -> TuningResult:

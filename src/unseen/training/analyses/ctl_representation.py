@@ -12,17 +12,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from unseen.analysis import representation
 from unseen.analysis.accuracy import accuracy, accuracy_by, share_correct
-from unseen.analysis.representation import (
-    Gain,
-    Gap,
-    adjusted_rand,
-    complete_linkage_clusters,
-    cosine_matrix,
-    explained_gain,
-    group_gap,
-    silhouette,
-)
 from unseen.analysis.routing import sum_by_label
 from unseen.randomness import Draws, Floats, Ints, stream
 from unseen.tasks.base import Array, Examples, Task
@@ -119,25 +110,29 @@ def _grouped(matrices: Floats, clusters: Ints, world: World) -> Iterator[Measure
             continue
         cosine = matrix[np.ix_(functions, functions)]
         cluster = clusters[symbol, functions]
-        silhouettes.append(silhouette(1 - cosine, groups))
+        silhouettes.append(representation.silhouette(1 - cosine, groups))
         cluster_counts.append(int(cluster.max()) + 1)
-        agreements.append(adjusted_rand(cluster, groups))
+        agreements.append(representation.adjusted_rand(cluster, groups))
         states += len(functions)
-        gap = group_gap(cosine, groups, generator=_draws("gap"), permutations=PERMUTATIONS)
+        gap = representation.group_gap(cosine, groups, generator=_draws("gap"), permutations=PERMUTATIONS)
         values = {"silhouette": silhouettes[-1], "clusters": cluster_counts[-1], "agreement": agreements[-1]}
         yield from _group_measures("symbol", world.symbols[symbol], gap, values, len(functions))
     if states:
         finite = np.isfinite(matrices)
         counted = finite.sum(axis=0)
         mean = np.where(finite, matrices, 0.0).sum(axis=0) / np.maximum(counted, 1)
-        gap = group_gap(mean, world.group_of, weights=counted, generator=_draws("gap"), permutations=PERMUTATIONS)
+        gap = representation.group_gap(
+            mean, world.group_of, weights=counted, generator=_draws("gap"), permutations=PERMUTATIONS
+        )
         means = {}
         for name, by_symbol in (("silhouette", silhouettes), ("clusters", cluster_counts), ("agreement", agreements)):
             means[name] = math.fsum(by_symbol) / len(by_symbol)
         yield from _group_measures("", "", gap, means, states)
 
 
-def _group_measures(factor: str, level: str, gap: Gap, values: Mapping[str, float], n: int) -> Iterator[Measure]:
+def _group_measures(
+    factor: str, level: str, gap: representation.Gap, values: Mapping[str, float], n: int
+) -> Iterator[Measure]:
     """The measures of how groups are apart, at one symbol or overall."""
     by_name = {"within": gap.within, "across": gap.across, "gap": gap.gap, "gap_p": gap.p_value, **values}
     for name, value in by_name.items():
@@ -191,7 +186,7 @@ def _explained(correct: Floats, pairs: Examples, clusters: Ints, world: World) -
         is_first = np.isfinite(tables[chosen]).any(axis=(0, 2))
         n = int(count.reshape(tables.shape)[chosen].sum())
         for labeling, labels in (("cluster", clusters), ("group", groups)):
-            gain = explained_gain(
+            gain = representation.explained_gain(
                 tables[chosen][:, is_first],
                 labels[chosen][:, is_first],
                 world.group_of,
@@ -201,7 +196,7 @@ def _explained(correct: Floats, pairs: Examples, clusters: Ints, world: World) -
             yield from _gain_measures(factor, level, labeling, gain, n)
 
 
-def _gain_measures(factor: str, level: str, labeling: str, gain: Gain, n: int) -> Iterator[Measure]:
+def _gain_measures(factor: str, level: str, labeling: str, gain: representation.Gain, n: int) -> Iterator[Measure]:
     if not math.isnan(gain.explained):
         for name, value in (("explained", gain.explained), ("gain", gain.gain), ("gain_p", gain.p_value)):
             yield Measure(PAIRS, factor, level, f"{REPRESENTATION}/{labeling}_{name}", value, math.nan, n)
@@ -219,7 +214,7 @@ def _cosines(state: Array, singles: Examples, world: World) -> Floats:
     for matrix, vectors in zip(matrices, by_symbol, strict=True):
         present = np.flatnonzero(np.isfinite(vectors).all(axis=1) & vectors.any(axis=1))
         if len(present):
-            matrix[np.ix_(present, present)] = cosine_matrix(vectors[present])
+            matrix[np.ix_(present, present)] = representation.cosine_matrix(vectors[present])
     return matrices
 
 
@@ -228,7 +223,7 @@ def _clusters(matrix: Floats) -> Ints:
     present = np.flatnonzero(np.isfinite(np.diagonal(matrix)))
     clusters = np.full(len(matrix), -1, np.int64)
     if len(present):
-        clusters[present] = complete_linkage_clusters(matrix[np.ix_(present, present)])
+        clusters[present] = representation.complete_linkage_clusters(matrix[np.ix_(present, present)])
     return clusters
 
 
