@@ -70,6 +70,20 @@ def format_value(value: object, depth: int = _DEPTH) -> str:
     return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, without the full stop at its end; empty if there is no message."""
+    return next(iter(str(error).strip().splitlines()), "").rstrip(".")
+
+
+def format_error(error: BaseException) -> str:
+    """An error in one line.
+
+    >>> format_error(KeyError("x")), format_error(MemoryError())
+    ("KeyError: 'x'", 'MemoryError')
+    """
+    return ": ".join(filter(None, [type(error).__name__, first_line(error)]))
+
+
 MOST_LISTED = 40
 """Up to this many known names are listed for a wrong one."""
 SUGGESTED = 5

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, PrivateAttr
 
 from unseen.config import Config, digest
-from unseen.errors import UnknownName, UsageError, nearest, shorten
+from unseen.errors import UnknownName, UsageError, format_error, nearest, shorten
 from unseen.models import MODELS
 from unseen.registry import search_current_directory
 from unseen.spec import Spec
@@ -207,12 +207,6 @@ def _check_source(model: ForeignModel, source: str) -> None:
 
 def _describe(value: object) -> str:
     return f"the class {value.__qualname__}" if isinstance(value, type) else f"a {type(value).__name__}"
-
-
-def format_error(error: BaseException) -> str:
-    """An error in one line."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _digest_source(cls: type) -> str:

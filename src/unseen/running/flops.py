@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unseen.config import Config
-from unseen.errors import UsageError
+from unseen.errors import UsageError, format_error
 from unseen.models import is_ours
 from unseen.spec import Spec
 from unseen.studies.trial import Trial, identity_text
@@ -73,7 +73,6 @@ _BY_SPEC: dict[tuple[str, Spec, Spec], _Counted] = {}
 def _count(model: Config, spec: Spec, typical: Spec) -> _Counted:
     from unseen.models.build import parameter_count  # loads torch
     from unseen.models.flops import build_uninitialised, forward_flops
-    from unseen.models.foreign import format_error
 
     try:
         module = build_uninitialised(model, spec)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unseen.config import Config
-from unseen.errors import UsageError
+from unseen.errors import UsageError, format_error
 from unseen.memory import refuse_beyond
 from unseen.models import is_ours
 from unseen.running.stacks import stack_key
@@ -162,8 +162,6 @@ def _build_on_meta(model: Config, spec: Spec) -> nn.Module | None:
                     f"{format_options(model.options())} is too large: one of its weights alone takes more than 9 EB "
                     "(2^63 bytes). Choose a smaller width"
                 ) from error
-            from unseen.models.foreign import format_error
-
             # A number of parameters beyond 2**63 is a RuntimeError of torch.
             reason = str(error) if isinstance(error, UsageError) else format_error(error)
             raise UsageError(f"{format_options(model.options())} can't be built: {reason}") from error

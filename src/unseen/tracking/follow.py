@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
-from unseen.errors import UsageError
+from unseen.errors import UsageError, format_error
 from unseen.files import write_atomically
 from unseen.store.schema import FILE
 from unseen.store.store import ENDED, Store
@@ -181,8 +181,7 @@ class _Follower(threading.Thread):
             try:
                 action()
             except BaseException as error:  # a tracker may raise anything, even SystemExit; the run must go on
-                first_line = (str(error).strip().splitlines() or [""])[0]
-                self._problem = self._problem or f"{type(error).__name__}: {first_line}"
+                self._problem = self._problem or format_error(error)
 
     def _update_until_finished(self) -> None:
         finishing = False

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from unseen.errors import UsageError
+from unseen.errors import UsageError, first_line, format_error
 from unseen.models.foreign import required_arguments
 from unseen.spec import Spec
 from unseen.tasks.base import DataSeed, Task
@@ -56,7 +56,7 @@ def check_model(
     try:
         stack = Stack([module.to(device, torch.float32)])
     except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"device '{device}' can't be used here: {_first_line(error)}") from error
+        raise UsageError(f"device '{device}' can't be used here: {first_line(error)}") from error
     splits = ["train", task.validation]
     for evaluation in evaluations:
         splits += measured_splits(task, evaluation)
@@ -173,7 +173,7 @@ def stack_trained(module: nn.Module, device: str | None = None) -> Stack:
         stack = Stack([copied if device is None else copied.to(device)])
     except Exception as error:
         raise UsageError(
-            f"{name} can't be copied: {_first_line(error)}. Does it keep a tensor of an earlier forward pass? Detach it"
+            f"{name} can't be copied: {first_line(error)}. Does it keep a tensor of an earlier forward pass? Detach it"
         ) from error
     if stack.dtype not in (torch.float32, torch.float64):
         raise UsageError(
@@ -194,8 +194,7 @@ def _answer(stack: Stack, inputs: Mapping[str, Tensor], shape: Sequence[int], sp
         fields = ", ".join(f"{name} {_name_dtype(x.dtype)} {tuple(x.shape)}" for name, x in inputs.items())
         absent = " is not an input of this task" if isinstance(error, KeyError) and error.args[0] not in inputs else ""
         raise UsageError(
-            f"{title}: {type(error).__name__}: {_first_line(error)}{absent}. The inputs are a dict: {fields}"
-            f"{_describe_longer(inputs, spec)}"
+            f"{title}: {format_error(error)}{absent}. The inputs are a dict: {fields}{_describe_longer(inputs, spec)}"
         ) from error
     if not isinstance(answer, Tensor):
         raise UsageError(f"{title}: forward returned {_describe(answer)}; expected {expected}")
@@ -238,8 +237,7 @@ def _training_losses(stack: Stack, task: Task, recipe: Recipe, model: str, data_
     except UsageError as error:
         raise UsageError(f"{model} on {task.name}, in training: {error}") from error
     except Exception as error:
-        error_name = type(error).__name__
-        raise UsageError(f"{model} on {task.name}, in training: {error_name}: {_first_line(error)}") from error
+        raise UsageError(f"{model} on {task.name}, in training: {format_error(error)}") from error
 
 
 def _same(first: Tensor, second: Tensor) -> bool:
@@ -276,7 +274,3 @@ def _describe(answer: Any) -> str:
 def _name_dtype(dtype: torch.dtype) -> str:
     """The name of a type without that of its package, such as `float32`."""
     return str(dtype).removeprefix("torch.")
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "").rstrip(".")

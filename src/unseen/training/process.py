@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from unseen.errors import UsageError, nearest
+from unseen.errors import UsageError, first_line, nearest
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """The environment of a process that works on one thread, NumPy's products included: read when NumPy is imported."""
@@ -112,8 +112,7 @@ def check_device(device: str) -> str:
     try:
         torch.zeros(1, device=device).add(1).cpu()
     except (RuntimeError, AssertionError, NotImplementedError, OSError) as error:
-        lines = str(error).strip().splitlines()
         # torch goes on for a thousand characters about operators; its first sentence says what is missing.
-        reason = lines[0].partition(". ")[0].rstrip(".") if lines else type(error).__name__
+        reason = first_line(error).partition(". ")[0] or type(error).__name__
         raise UsageError(f"device '{device}' can't be used here: {reason}. The device cpu always can") from error
     return str(device)
