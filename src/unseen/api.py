@@ -374,6 +374,7 @@ def train(
     notes = check_trial(trials[0], device, full=True)
     for note in notes:
         warnings.warn(f"{options.name}: {note}", stacklevel=2)
+    # Removed with the result, which holds it.
     keep_alive = tempfile.TemporaryDirectory(prefix="unseen-") if out is None else None
     path = Path(keep_alive.name if keep_alive is not None else str(out))
     # Part of what the directory is for: later seeds must get their data in the same way.

@@ -129,6 +129,6 @@ def format_level(level: object) -> str:
     >>> format_level(2.0), format_level(0.5), format_level(None), format_level("joint")
     ('2', '0.5', '', 'joint')
     """
-    if level is None or level != level:
+    if level is None or level != level:  # NaN, as pandas writes what is missing
         return ""
     return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)

@@ -149,6 +149,7 @@ def make_callable(package: str, target: str) -> None:
         def __call__(self, *arguments: Any, **options: Any) -> Any:
             return getattr(import_module(module_name), function_name)(*arguments, **options)
 
+    # Python looks for `__call__` in the class of an object, not among a module's own names.
     sys.modules[package].__class__ = CallablePackage
 
 

@@ -149,7 +149,7 @@ class Progress:
             self._bars.update(self._overall, total=self._total, completed=self._done, news=self._news())
         elif self._style != "none" and time.monotonic() - self._last_line > EVERY:
             self._last_line = time.monotonic()
-            share = 100 * self._done / max(self._total, 1e-9)
+            share = 100 * self._done / max(self._total, 1e-9)  # where only evaluations are left, there are no steps
             if self._evaluating():
                 share = min(share, 99)  # what is evaluated has not ended
             sys.stderr.write(f"{self._title}: {share:.0f} %, {self._news()}\n")

@@ -24,7 +24,7 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
 
-@cache
+@cache  # once per process: what is committed later is not the code that runs
 def provenance() -> dict[str, str]:
     """Facts about this process's surroundings, as far as they can be had."""
     facts = {name: version(name) for name in ("unseen", "torch", "numpy")}

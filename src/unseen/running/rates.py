@@ -107,6 +107,7 @@ class ShippedRates:
         """Times of a model's workload: FLOP for FLOP those of its nearest measured one; of any model, if it has none."""
         flops = max(flops, 1.0)
         candidates = [rate for rate in self.rates if rate.model == model] or list(self.rates)
+        # The nearest by ratio: FLOPs of steps span many orders of magnitude.
         nearest = min(candidates, key=lambda rate: abs(math.log(max(rate.flops, 1.0) / flops)))
         return nearest.times.scaled(flops / max(nearest.flops, 1.0))
 

@@ -96,9 +96,11 @@ def divide_into_stacks(
     while len(best) < needed or (size is None and soonest > 1.05 * ideal and limit >= ideal / 4):
         candidates = []
         for key, group in groups.items():
+            # Less a hair: a ratio that should be a whole number may be rounded to just above it.
             count = max(fewest[key], math.ceil(total[key] / limit - 1e-9))
             candidates += [(seconds(stack), stack) for stack in _cut(group, count)]
         makespan_seconds = makespan([duration for duration, _ in candidates], workers)
+        # Smaller stacks do more work in all, so they must be done clearly sooner.
         if len(best) < needed or makespan_seconds < 0.95 * soonest:
             best = candidates
             soonest = makespan_seconds

@@ -86,7 +86,7 @@ def _join_rows(
     trials = labelled[[*axes, *described, *keys]].assign(_entry=range(len(labelled)))
     joined = trials.merge(rows.assign(_row=range(len(rows))), on=keys, how="inner", sort=False)
     ordered = joined.sort_values(["_entry", "_row"], ignore_index=True)
-    return ordered[[*axes, *described, *values, "trial"]]
+    return ordered[[*axes, *described, *values, "trial"]]  # without the two columns that kept the order
 
 
 def option_columns(entries: pd.DataFrame) -> dict[str, pd.Series]:

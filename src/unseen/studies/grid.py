@@ -157,7 +157,7 @@ def check_axis(axis: str, levels: Mapping[Level, Settings]) -> None:
         origin = f"axis '{axis}', level '{level}'"
         if not isinstance(level, Level) or (isinstance(level, float) and not math.isfinite(level)):
             raise UsageError(f"{origin}: a level is a word, a finite number, true or false")
-        Fragment(origin, settings)
+        Fragment(origin, settings)  # refuses settings that can't be
         if axis in ("task", "model") and settings.get(axis, {}).get("name") != level:
             raise UsageError(
                 f"{origin}: the levels of axis '{axis}' are called by the name of their {axis}; "

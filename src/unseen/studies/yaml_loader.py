@@ -178,6 +178,7 @@ def _check_size(path: Path, root: yaml.Node) -> None:
 def _make_loader(file: str) -> type[yaml.SafeLoader]:
     """A safe loader that constructs a `YamlMapping` for every mapping."""
 
+    # A class for each file, because the mappings that it constructs know the file's name.
     class Loader(yaml.SafeLoader):
         # Filled from the table below; the resolvers of the safe loader itself are those of YAML 1.1.
         yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012

@@ -56,6 +56,7 @@ class TensorBoard:
             raise UsageError(f"{path} is a symbolic link; give another directory for the logs")
         now = time.time()
         with path.open("r+b" if path.exists() else "wb") as file:
+            # What a killed process wrote after the last saved state is written again.
             file.truncate(state.get("bytes", 0))
             file.seek(0, 2)
             writer = self._writer(file)

@@ -23,6 +23,7 @@ class WandB:
         self._wandb: Any = wandb
         self._folders: dict[str, list[Path]] = {}
         for folder in (path / "wandb").glob("offline-run-*"):
+            # offline-run-DATE-ID, where the id is that of the trial
             self._folders.setdefault(folder.name.rpartition("-")[2], []).append(folder)
         self._settings = wandb.Settings(
             mode="offline",
@@ -57,7 +58,7 @@ class WandB:
             group=run.study,
             config=dict(run.config),
             settings=self._settings,
-            reinit="create_new",
+            reinit="create_new",  # one process writes many runs
         )
         for step, values in by_step.items():
             wandb_run.log(values, step=step)

@@ -288,6 +288,7 @@ class _Tuning:
                 runs_of[-1].append((configuration, runs))
                 all_runs += runs
         self._train(scale, all_runs)
+        # All contenders were trained together, so that the stacks are full; they are scored afterwards.
         scored: list[list[tuple[Configuration, float]]] = []
         for contender in runs_of:
             scored.append([])

@@ -142,6 +142,7 @@ def _group_measures(
 def _compatibility(predicted: Array, pairs: Examples, clusters: Ints, world: World) -> Iterator[Measure]:
     """The accuracy on pairs: overall, by transition, by transition and the symbol between the two functions, and by the
     cluster of the first function's output in place of its group (−1 where it has no state)."""
+    # Column 0 has the symbols before the first function, column 1 those between the two.
     transition = pairs.factors["transition"]
     symbol = pairs.factors["symbols"][:, 1].astype(np.int64)
     first, second = pairs.factors["functions"][:, :2].astype(np.int64).T
