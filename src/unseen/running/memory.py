@@ -36,8 +36,6 @@ _ADVICE = {
 }
 _BATCHES = (2, 4)
 """The batches on which intermediates are counted; a line through both gives those of a pass and of each example."""
-
-
 _LENGTHS = (64, 128, 256)
 """The lengths on which intermediates of longer streams are counted."""
 
@@ -91,7 +89,7 @@ def check_memory(
     """Refuse trials that do not fit the memory of the machine, or of a device: each alone, or `stack` of them if that
     was asked for. `seeds` is how many trials of one shape there are at most (default: as many as the stack)."""
     limit = _device_memory(device)
-    members = 1 if stack is None else min(stack, stack if seeds is None else seeds)
+    members = 1 if stack is None else min(stack, seeds or stack)
     for trial in _select_largest(trials):
         names = f"{format_options(trial.model.options())} on {format_options(trial.task.options())}"
         alone = estimate_memory(trial)

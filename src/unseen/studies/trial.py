@@ -18,19 +18,6 @@ from unseen.training.recipe import Evaluation, Recipe
 if TYPE_CHECKING:  # describing a trial, or reading one from a store, does not load torch
     from torch import nn
 
-__all__ = [
-    "COMPONENTS",
-    "Entry",
-    "Trial",
-    "describe_difference",
-    "describe_training",
-    "evaluation_id",
-    "format_changes",
-    "format_options",
-    "identity_text",
-    "model_config",
-]
-
 COMPONENTS = ("task", "model", "recipe")
 """The configs that, with the two seeds, are the identity of a trial."""
 _IDENTITIES: dict[tuple[type[Config], str], str] = {}
