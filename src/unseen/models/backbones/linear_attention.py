@@ -59,8 +59,7 @@ class GatedLinearAttention(MatrixMixer):
         log_decay = keep_real((F.logsigmoid(self.decay(x)) / _SLOWER).clamp(min=STRONGEST), real)
         scale = query.shape[-1] ** -0.5
         mixed = gated_attention(query * scale, key, value, split_heads(log_decay, self.heads))
-        result: Tensor = self.output(self.norm(merge_heads(mixed)) * silu(self.gate(x)))
-        return result
+        return self.output(self.norm(merge_heads(mixed)) * silu(self.gate(x)))
 
 
 class GLA(LinearRecurrentBackbone):
@@ -91,8 +90,7 @@ class DeltaRule(MatrixMixer):
         query, key, value = project_heads(x, self.input, self.heads)
         strength = keep_real(sigmoid(self.strength(x)) * self.most, real)
         mixed = delta_rule(_normalize(query), _normalize(key), value, split_heads(strength, self.heads))
-        result: Tensor = self.output(self.norm(merge_heads(mixed)))
-        return result
+        return self.output(self.norm(merge_heads(mixed)))
 
 
 def _normalize(x: Tensor) -> Tensor:

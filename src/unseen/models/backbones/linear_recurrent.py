@@ -84,8 +84,7 @@ class LinearRecurrentBackbone(nn.Module):
         if position is not None:
             x = take_tokens(x, position)
         x = ctx.capture("encoder.state", self.norm(x))
-        prediction: Tensor = self.read_out(x[:, tokens.read], ctx)
-        return prediction
+        return self.read_out(x[:, tokens.read], ctx)
 
 
 def keep_real(x: Tensor, real: Tensor | None) -> Tensor:

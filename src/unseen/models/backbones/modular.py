@@ -219,8 +219,7 @@ class MixtureBackbone(nn.Module):
             rows, layer = (tokens.read, "") if last else (ALL, f"{i}.")
             x = block(x, symbols, selected, barrier, tokens.token_positions, rows, ctx, layer)
         x = ctx.capture("encoder.state", self.norm(x))
-        prediction: Tensor = self.read_out(x, ctx)
-        return prediction
+        return self.read_out(x, ctx)
 
 
 class Modular(MixtureBackbone):

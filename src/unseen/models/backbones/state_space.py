@@ -43,8 +43,7 @@ class DiagonalStateSpace(nn.Module):
     def forward(self, u: Tensor, real: Tensor | None) -> Tensor:
         """`u` (B, T, width) has zeros at padding."""
         mixed = convolve(self.kernel(u.shape[1]), u) + self.skip * u
-        result: Tensor = self.output(gelu(mixed))
-        return result
+        return self.output(gelu(mixed))
 
     def discretize(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Δa and c (e^{Δa} − 1) / a, each as a real and an imaginary part, (width, n)."""
@@ -119,8 +118,7 @@ class SelectiveStateSpace(nn.Module):
         scanned = scan_by_steps if x.device.type == "cpu" else scan
         states = scanned(decay, (step * u)[..., None] * input_weights[:, :, None])
         mixed = (states * output_weights[:, :, None]).sum(-1) + self.skip * u
-        result: Tensor = self.output(mixed * silu(gate.contiguous()))
-        return result
+        return self.output(mixed * silu(gate.contiguous()))
 
 
 def silu(x: Tensor) -> Tensor:

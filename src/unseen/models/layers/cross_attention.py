@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from unseen.models.context import Context
 from unseen.models.layers.attention import attend, check_heads, merge_heads, split_heads
-from unseen.models.layers.linear import Linear
+from unseen.models.layers.linear import Linear, TensorModule
 from unseen.models.layers.norm import LayerNorm
 
 
-class CrossAttention(nn.Module):
+class CrossAttention(TensorModule):
     """Attention from tokens (B, Q, width) to a source (B, T, width), with heads: (B, Q, width).
 
     Queries are one map, keys and values another, both Xavier uniform with zero bias; the output map has torch's default
@@ -39,11 +39,10 @@ class CrossAttention(nn.Module):
         key, value = (split_heads(projected, self.heads) for projected in self.source(source).chunk(2, -1))
         scores = query @ key.transpose(-1, -2) * self.scale
         mixed = attend(scores, value, barrier, dropout=self.dropout, ctx=ctx, name=name)
-        result: Tensor = self.output(merge_heads(mixed))
-        return result
+        return self.output(merge_heads(mixed))
 
 
-class CrossBlock(nn.Module):
+class CrossBlock(TensorModule):
     """Pre-norm cross-attention: u = x + attention(LN(x), LN(source)), then u + feed-forward(LN(u))."""
 
     def __init__(self, width: int, heads: int, hidden: int, dropout: float) -> None:

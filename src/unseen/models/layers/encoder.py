@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.attention import ALL, SelfAttention, causal_barrier, padding_barrier
-from unseen.models.layers.linear import Linear
+from unseen.models.layers.linear import Linear, TensorModule
 from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.positions import Scheme
 
 Norm = Literal["post", "pre"]
 
 
-class EncoderBlock(nn.Module):
+class EncoderBlock(TensorModule):
     """One layer. Post-norm: u = LN(x + attention(x)), LN(u + feed-forward(u)); pre-norm normalises the inputs instead.
 
     Without self-attention that sub-layer and its residual are left out; the norms and the feed-forward stay.
@@ -60,11 +60,10 @@ class EncoderBlock(nn.Module):
             u = self.norm_first(u)
         hidden = self.expand(self.norm_second(u) if pre else u).relu()
         u = ctx.add_dropped(u, self.contract(ctx.dropout(hidden, self.dropout)), self.dropout)
-        result: Tensor = u if pre else self.norm_second(u)
-        return result
+        return u if pre else self.norm_second(u)
 
 
-class Encoder(nn.Module):
+class Encoder(TensorModule):
     """A stack of blocks, or one block `shared` by all layers: (B, T, width) → (B, rows, width).
 
     A pre-norm encoder ends with a norm.
