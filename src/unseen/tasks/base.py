@@ -252,9 +252,13 @@ class Task(Config):
         return None
 
     def size(self, split: str) -> int | None:
-        """Return the number of examples in the split; None if it is endless."""
-        self.get_split(split)
-        return None
+        """Return the number of examples in the split; None if it is endless.
+
+        By default that is the option `train_size`, or `evaluation_size` of all splits but `train`, where a task has these.
+        """
+        option = "train_size" if self.get_split(split).name == "train" else "evaluation_size"
+        size: int | None = getattr(self, option, None)
+        return size
 
     def generate(self, split: str, draws: Draws) -> Examples:
         """Return one block of `block` examples from these draws and nothing else."""

@@ -258,9 +258,6 @@ class GcogTask(Task):
     def answer_kinds(self) -> Array:
         return self.domain.answer_kinds
 
-    def size(self, split: str) -> int | None:
-        return self.train_size if self.get_split(split).name == "train" else None
-
     @cached_property
     def two(self) -> bool:
         """Whether a question of any split may be about two objects."""
@@ -310,12 +307,8 @@ class GcogTask(Task):
         return CODINGS[self.coding].read(self.domain, examples.inputs)
 
     def solve(self, examples: Examples) -> Array:
-        tokens = self.tokens(examples)
-        answers = []
-        for rule, grid in zip(tokens.rule, tokens.grid, strict=True):
-            tree = read_tree(self.domain, rule.tolist())
-            answers.append(solve(self.domain, tree, read_objects(self.domain, grid), self._ties).answer)
-        return np.array(answers, np.int64)
+        questions = self._read_questions(examples)
+        return np.array([solve(self.domain, tree, grid, self._ties).answer for tree, grid in questions], np.int64)
 
     def variables(self, examples: Examples) -> Variables:
         from unseen.tasks.gcog.variables import list_variables
@@ -341,9 +334,7 @@ class GcogTask(Task):
 
     def view(self, examples: Examples, index: int) -> ExampleView:
         """Return one example as a tree, objects and a solution."""
-        tokens = self.tokens(examples[index : index + 1])
-        tree = read_tree(self.domain, tokens.rule[0].tolist())
-        objects = read_objects(self.domain, tokens.grid[0])
+        ((tree, objects),) = self._read_questions(examples[index : index + 1])
         solution = solve(self.domain, tree, objects, self._ties)
         return ExampleView(self.name, self.domain, tree, objects, solution, int(examples.targets[index]))
 

@@ -116,9 +116,6 @@ class WordProblem(Task):
             "ood/longest": Split("ood/longest", f"words {beyond} {self.longest} tokens", ("length",)),
         }
 
-    def size(self, split: str) -> int | None:
-        return self.train_size if self.get_split(split).name == "train" else self.evaluation_size
-
     def lengths_of(self, split: str) -> range:
         """The lengths of a split's words."""
         name = self.get_split(split).name
