@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from unseen.models.backbones.options import PlacedOptions
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.attention import ALL, padding_barrier
-from unseen.models.layers.cross_attention import CrossBlock
 from unseen.models.layers.embedding import Embed, ReadOut
-from unseen.models.layers.encoder import EncoderBlock
+from unseen.models.layers.encoder import CrossBlock, EncoderBlock
 from unseen.models.layers.linear import TensorModule
 from unseen.models.layers.norm import LayerNorm
 from unseen.spec import Spec

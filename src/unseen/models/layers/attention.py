@@ -1,4 +1,4 @@
-"""Attention with heads, from tokens to themselves; `cross_attention.py` has that to others.
+"""Attention with heads, from tokens to themselves; `encoder.py` has that to others.
 
 It is written as explicit products and a softmax, so that vmap can batch it and the weights can be captured.
 """
