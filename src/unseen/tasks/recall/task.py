@@ -186,7 +186,7 @@ class AssociativeRecall(Task):
         for position, name in enumerate(context):
             x = 8 + position % columns * wide
             y = 26 + position // columns * 24
-            colour = {"k": "#00798c", "v": "#d1495b"}.get(name[0], "#7a828c")
+            colour = {"k": "#00798c", "v": "#d1495b"}.get(name[0], svg.GREY)
             body.append(svg.text(x + wide / 2, y, name, anchor="middle", colour=colour))
         y = 40 + -(-len(context) // columns) * 24
         queries = zip(examples.inputs["query"][index].tolist(), examples.targets[index].tolist(), strict=True)
