@@ -158,6 +158,7 @@ class SplitTally:
     def add(self, examples: Examples) -> None:
         """Add a chunk, which must begin at the start of a block."""
         for start in range(0, len(examples), self._block):
+            # Block by block: chunks hold whole blocks, so that the digest does not depend on their size.
             self._hash.update(fingerprint(examples[start : start + self._block]).encode())
         self.examples += len(examples)
         values = examples.targets.reshape(-1)

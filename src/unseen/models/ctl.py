@@ -56,6 +56,7 @@ def take_state(states: Tensor, mask: Tensor, marker: ReadAt) -> Tensor:
     """The state of the start marker, or of the end marker, which is the last real token: (B, T, width) → (B, width)."""
     if marker == "start":
         return states[:, 0]
+    # `gather` wants an index for every channel; an expanded one takes no memory.
     last = mask.sum(1)[:, None, None] - 1
     return states.gather(1, last.expand(-1, 1, states.shape[2]))[:, 0]
 

@@ -377,6 +377,7 @@ class Task(Config):
 
     def drawn_by(self) -> dict[str, Any]:
         """Return the identity that names the streams of this task: its own without the options that change no draw."""
+        # A larger set begins with the smaller one, and other readings of the same numbers share them: neither is named.
         excluded = self.size_options | self.interpretation_options
         return {key: value for key, value in self.identity().items() if key not in excluded}
 

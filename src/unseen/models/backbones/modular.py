@@ -257,6 +257,7 @@ class TopKRouter(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weights = self.score(x).softmax(-1)
+        # Which experts are chosen has no gradient; how much each weighs has one.
         chosen = weights.detach().topk(self.top_k, -1).indices
         largest: Tensor = weights * torch.zeros_like(weights).scatter(-1, chosen, 1.0)
         return largest / largest.detach().sum(-1, keepdim=True)

@@ -179,6 +179,7 @@ def list_variables(schema: Schema, questions: Sequence[Question], ties: Ties) ->
 def number_object(schema: Schema, grid_object: GridObject) -> int:
     """The number of an object among all that there can be; the first feature (the shape) runs fastest."""
     number = 0
+    # Horner's rule from the last feature to the first, so that the first has the factor 1.
     for (_, names), value in reversed(list(zip(schema.features, grid_object.values, strict=True))):
         number = number * len(names) + names.index(value)
     return number
@@ -227,6 +228,7 @@ def _walk(schema: Schema, tree: Tree, grid: Sequence[GridObject], ties: Ties, st
         else:
             then = solve_query(schema, tree.test, grid, ties).value is True
         tree = tree.then if then else tree.otherwise
+        # Heap order: from node j, THEN leads to 2j + 1 and ELSE to 2j + 2.
         node = 2 * node + (1 if then else 2)
         level += 1
 

@@ -199,6 +199,7 @@ def _facts(first: int, second: int, tokens: Sequence[Collection[int]]) -> Facts:
 def _code(bits: NDArray[np.bool_]) -> int:
     """A number for the active features of a query, at most two."""
     code = 0
+    # Digits start at 1, so that the feature 0 differs from no feature.
     for feature in np.flatnonzero(bits).tolist():
         code = code * (len(bits) + 1) + feature + 1
     return code

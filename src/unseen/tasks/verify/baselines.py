@@ -193,6 +193,7 @@ def _number_combinations(problem: _Problem) -> tuple[Ints | None, str]:
     if not spec.streams or not once:
         return None, ""
     names = ", ".join(field.name for field in spec.along(None))
+    # Equal rows are one combination. (NumPy 2.0 returned the inverse with the axes of its input.)
     return np.unique(np.hstack(once), axis=0, return_inverse=True)[1].reshape(-1), f"given {names}"
 
 
@@ -251,6 +252,7 @@ def _predict_class_by_threshold(problem: _Problem) -> _Prediction:
     prediction = _predict_majority(problem)
     for group in extract_columns(problem.spec, problem.examples):
         for thresholds in _list_thresholds(group):
+            # One product counts, for all columns, how often each class occurs above the threshold.
             above = (group.values[:first] > thresholds).astype(np.float32).T @ onehot
             below = total - above
             hits = above.max(1) + below.max(1)
