@@ -87,7 +87,7 @@ ALLOWED = {
     r"benchmarks/.*: (Operation|operations?|operation_breakdown|scaling_fit|_?rates?|make_rates|rates_of_its_own|_added_in_place|places?|parts?|words?|_BY_WORD)": "what is measured: rates, costs of operations, fits of a line",
     r"analysis/probes\.py: _fit": "to fit a probe, which is a regression",
     r"models/(backbones/linear_recurrent|layers/.*)\.py: (keep_real|make_or_look_up)": "to keep, to look up: the verbs",
-    r"models/(backbones/state_space|layers/linear_recurrence)\.py: (log_|step_)?rate|models/backbones/state_space\.py: part": "the rate at which a state decays; real and imaginary part",
+    r"models/(backbones/linear_recurrent|layers/linear_recurrence)\.py: (log_|step_)?rate|models/backbones/linear_recurrent\.py: part": "the rate at which a state decays; real and imaginary part",
     r"studies/catalog/quickstart\.py: _LEARNING_RATE": "the learning rate",
     r"tasks/groups/.*: (words?|_word|_solve_words|WordProblem)": "a word over the generators of a group, as algebra calls it",
     r"tasks/rules/solver\.py: look_up": "the rules task's own term for reading a value from another token",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.exported import SMALL_WORLD, TASKS, made, run
 from unseen.cli.settings import parse_settings as read_settings
 from unseen.errors import UsageError
-from unseen.export.families import family_format
+from unseen.export.families import JUDGED
 from unseen.export.order import option_arguments as written_settings
 from unseen.export.write import Exported, write_export
 from unseen.randomness import Draws
@@ -337,7 +337,7 @@ class Even(Task):
 
 def test_tasks_of_others_have_their_records_for_lines(tmp_path: Path) -> None:
     own = Even()
-    assert not family_format(own).judged
+    assert not isinstance(own, JUDGED)
     done = write_export(own, tmp_path / "out", "jsonl", n=3)
     assert done.verify is None
     lines = [json.loads(line) for line in done.files[0].read_bytes().splitlines()]

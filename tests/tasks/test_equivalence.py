@@ -9,7 +9,7 @@ import pytest
 
 from unseen.randomness import stream
 from unseen.tasks import task
-from unseen.tasks.ctl.equivalence import compose
+from unseen.tasks.ctl.solver import compose
 from unseen.tasks.ctl.solver import solve as solve_chain
 from unseen.tasks.gcog.equivalence import find_function
 from unseen.tasks.gcog.schema import Schema

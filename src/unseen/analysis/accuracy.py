@@ -273,6 +273,7 @@ def success_table(
     by = list(by)
     rows = records[(records["metric"] == "accuracy") & (records["factor"] == "") & (records["selection"] == selection)]
     wide = rows.pivot_table(index=[*by, "trial"], columns="split", values="value", sort=False, dropna=False)
+    # With `dropna=False` the pivot also has combinations of levels that no run has.
     wide = wide.dropna(how="all")
     if inside not in wide:
         return pd.DataFrame(columns=[*by, *_SUCCESS_COLUMNS])

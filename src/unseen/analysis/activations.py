@@ -80,6 +80,7 @@ def _pool(means: Sequence[Mean]) -> tuple[float, float, int, int]:
     if not measured:
         return math.nan, math.nan, 0, 0
     n = sum(mean.n for mean in measured)
+    # `fsum` rounds once, so that the value does not depend on the order of the runs.
     value = math.fsum(mean.value * (mean.n / n) for mean in measured)
     spread = stdev(mean.value for mean in measured) if len(measured) > 1 else math.nan
     return value, spread, len(measured), n

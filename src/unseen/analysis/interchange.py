@@ -112,6 +112,7 @@ def _differ(expected: Array, answers: Array) -> Bools:
 
 def _draw_partners(variable: Variable, draws: Draws) -> tuple[Ints, Ints]:
     """A random partner, with another value and the same context, for each example that gets one."""
+    # A stable sort by context keeps the random order within each group of examples with equal context.
     order = draws.permutation(len(variable.values))
     order = order[variable.values[order] >= 0]
     if variable.context is not None and variable.context.shape[1]:

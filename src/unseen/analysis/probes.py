@@ -85,6 +85,7 @@ def _draw_control(causes: int | Ints, count: int, draws: Draws) -> Ints:
     """A random value for every different row of causes, or for each of this many examples."""
     if isinstance(causes, int):
         return draws.integers(count, causes)
+    # Equal rows of causes are one type, with one random value.
     _, types = np.unique(causes, axis=0, return_inverse=True)
     types = types.reshape(-1)
     return draws.integers(count, int(types.max()) + 1)[types]
@@ -116,6 +117,7 @@ def _fit(x: Floats, labels: Ints, count: int, ridge: float) -> _Fitted:
     z = (x - mean) / scale
     y = np.eye(count)[labels]
     bias = y.mean(0)
+    # Columns and targets are centred, so that the penalty does not shrink the bias.
     gram = z.T @ z + ridge * len(z) * np.eye(z.shape[1])
     return _Fitted(mean, scale, np.linalg.solve(gram, z.T @ (y - bias)), bias)
 

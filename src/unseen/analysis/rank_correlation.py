@@ -54,6 +54,7 @@ def correlate_ranks(
             continue
         units += len(x)
         pairs.append((x, y))
+        # Of ranks with mean 0 and length 1, the scalar product is Spearman's ρ.
         correlations.append(float(x @ y))
     if not pairs:
         raise UsageError("no group has three units that differ in both measures")

@@ -182,6 +182,7 @@ def _pair_means(weighted: Floats, weight: Floats, labels: Ints) -> tuple[Floats,
     within, within_weight = np.zeros((2, len(labels)))
     for group in range(int(labels.max()) + 1):
         member = (labels == group).astype(np.float64)
+        # mᵀ W m sums a matrix over all pairs within the group, for every labeling at once.
         within += ((member @ weighted) * member).sum(axis=1)
         within_weight += ((member @ weight) * member).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -275,6 +276,7 @@ def adjusted_rand(one: ArrayLike, other: ArrayLike) -> float:
     first = _read_labels(one, None, fewest=1)
     second = _read_labels(other, len(first), fewest=1)
     width = int(second.max()) + 1
+    # The contingency table of both partitions, counted as one partition into pairs of labels.
     table = np.bincount(first * width + second, minlength=(int(first.max()) + 1) * width).reshape(-1, width)
     together = _count_pairs(table)
     by_first = _count_pairs(table.sum(axis=1))

@@ -49,6 +49,7 @@ def collapse_avg(activation: ArrayLike, pi: ArrayLike | None = None, *, target: 
     0.3333
     """
     targets, loads = _sorted_loads(activation, pi, target)
+    # A collapsed system has all its load in one module, the last in this order, and lacks the targets of all others.
     largest = targets[:-1].sum()
     if largest <= 0:
         return 0.0

@@ -158,6 +158,7 @@ def _make_ballots(rows: pd.DataFrame, by: Sequence[str]) -> _Ballots:
     index = (number, rows["gating"].map(gatings.index).to_numpy(), seed)
     sign = rows["setting"].map({name: sign for name, (_, sign) in SCORES.items()}).to_numpy(np.float64)
     scores = np.full(shape, np.nan)
+    # Losses are negated, so that the highest score is the best in both settings.
     scores[index] = sign * rows["value"].to_numpy(np.float64)
     not_converged = np.zeros(shape, np.bool_)
     if "not_converged" in rows:

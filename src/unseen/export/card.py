@@ -77,6 +77,7 @@ def measure_split(task: Task, split: str, data_seed: DataSeed) -> SplitMeasures:
     shortcuts = []
     ceilings = task.ceilings(split)
     ceiling = 0.0
+    # Repeated examples are left out: a baseline would be scored on what it was fitted to.
     case = SplitCase(task, task.get_split(split), examples, examples)
     for name, reached in score_baselines(task.spec, case.distinct):
         # Baselines come in order of strength: a stronger one may reach what a weaker one may.

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from functools import singledispatch
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from unseen.tasks.base import Examples, Task
-from unseen.tasks.ctl.audit import write_json_lines as write_ctl
+from unseen.tasks.ctl.audit import format_json_lines as format_ctl
 from unseen.tasks.ctl.task import Lookup
 from unseen.tasks.ctl.variants import FromGraph
 from unseen.tasks.gcog.encode import read_objects, read_tree
 from unseen.tasks.gcog.task import GcogTask
 from unseen.tasks.gcog.tree import object_to_json, tree_to_json
-from unseen.tasks.retrieval.files import write_json_lines as write_retrieval
+from unseen.tasks.retrieval.files import format_json_lines as format_retrieval
 from unseen.tasks.retrieval.mapping import write_mapping
 from unseen.tasks.retrieval.task import Retrieval
 from unseen.tasks.rules.generate import Coefficients
@@ -29,32 +28,8 @@ Companions = dict[str, str]
 """The names of the files beside the examples, by the option that they hold."""
 
 
-@dataclass(frozen=True)
-class FamilyFormat:
-    """`lines` of a chunk of a split's examples; `companions` writes the files that go with any format.
-
-    `judged`: whether `unseen verify --data` reads the lines.
-    """
-
-    lines: Callable[[Any, Examples, str], bytes]
-    companions: Callable[[Any, Path], Companions]
-    judged: bool = True
-
-
-def family_format(task: Task) -> FamilyFormat:
-    """The format of a task's family; other tasks write their own records, one per line."""
-    for family, family_lines in FORMATS.items():
-        if isinstance(task, family):
-            return family_lines
-    return RECORDS
-
-
-def bytes_written(write: Callable[[Path], None]) -> bytes:
-    """The bytes that a function writes to a path."""
-    with TemporaryDirectory(prefix="unseen-") as folder:
-        path = Path(folder, "lines")
-        write(path)
-        return path.read_bytes()
+JUDGED = (Retrieval, Lookup, GcogTask, Rules)
+"""The families whose lines `unseen verify --data` reads."""
 
 
 def _dump(records: Iterable[dict[str, Any]]) -> bytes:
@@ -65,31 +40,27 @@ def _dump(records: Iterable[dict[str, Any]]) -> bytes:
     return b"".join(lines)
 
 
-def _retrieval_lines(task: Retrieval, examples: Examples, split: str) -> bytes:
-    return bytes_written(lambda path: write_retrieval(examples, path))
+# JSON lines.
 
 
-def _retrieval_companions(task: Retrieval, folder: Path) -> Companions:
-    if not task.table:
-        return {}
-    write_mapping(task.table, folder / "mapping.txt")
-    return {"mapping": "mapping.txt"}
+@singledispatch
+def family_lines(task: Task, examples: Examples, split: str) -> bytes:
+    """A chunk of a split's examples in the form of the task's family; other tasks write their own records, one per line."""
+    return _dump(task.record(examples, index) for index in range(len(examples)))
 
 
-def _ctl_lines(task: Lookup, examples: Examples, split: str) -> bytes:
-    return bytes_written(lambda path: write_ctl(examples, task.actual_world, split, path))
+@family_lines.register
+def _(task: Retrieval, examples: Examples, split: str) -> bytes:
+    return format_retrieval(examples)
 
 
-def _ctl_companions(task: Lookup, folder: Path) -> Companions:
-    task.actual_world.save(folder / "world.json")
-    companions = {"world": "world.json"}
-    if isinstance(task, FromGraph) and "graph" in task.options():
-        (folder / "graph.json").write_bytes(_dump([task.options()["graph"]]))
-        companions["graph"] = "graph.json"
-    return companions
+@family_lines.register
+def _(task: Lookup, examples: Examples, split: str) -> bytes:
+    return format_ctl(examples, task.actual_world, split)
 
 
-def _gcog_lines(task: GcogTask, examples: Examples, split: str) -> bytes:
+@family_lines.register
+def _(task: GcogTask, examples: Examples, split: str) -> bytes:
     schema = task.domain
     tokens = task.tokens(examples)
     records = []
@@ -100,7 +71,8 @@ def _gcog_lines(task: GcogTask, examples: Examples, split: str) -> bytes:
     return _dump(records)
 
 
-def _rules_lines(task: Rules, examples: Examples, split: str) -> bytes:
+@family_lines.register
+def _(task: Rules, examples: Examples, split: str) -> bytes:
     """One example per line; for rnn one block per line, because each line carries the matrices of the rules."""
     x = examples.inputs[task.spec.inputs[0].name]
     rule = examples.inputs["rule"]
@@ -128,27 +100,40 @@ def _rules_parameters(task: Rules) -> dict[str, Any]:
     return {name: np.asarray(getattr(parameters, name)).tolist() for name in names}
 
 
-def _rules_companions(task: Rules, folder: Path) -> Companions:
+# Files beside the examples.
+
+
+@singledispatch
+def write_companions(task: Task, folder: Path) -> Companions:
+    """Write the files that go with the examples, in any format; only some families have any."""
+    return {}
+
+
+@write_companions.register
+def _(task: Retrieval, folder: Path) -> Companions:
+    if not task.table:
+        return {}
+    write_mapping(task.table, folder / "mapping.txt")
+    return {"mapping": "mapping.txt"}
+
+
+@write_companions.register
+def _(task: Lookup, folder: Path) -> Companions:
+    task.actual_world.save(folder / "world.json")
+    companions = {"world": "world.json"}
+    if isinstance(task, FromGraph) and "graph" in task.options():
+        (folder / "graph.json").write_bytes(_dump([task.options()["graph"]]))
+        companions["graph"] = "graph.json"
+    return companions
+
+
+@write_companions.register
+def _(task: Rules, folder: Path) -> Companions:
     (folder / "parameters.json").write_bytes(_dump([_rules_parameters(task)]))
     return {"parameters": "parameters.json"}
 
 
-def _record_lines(task: Task, examples: Examples, split: str) -> bytes:
-    return _dump(task.record(examples, index) for index in range(len(examples)))
-
-
-def _no_companions(task: Task, folder: Path) -> Companions:
-    return {}
-
-
-FORMATS: dict[type[Task], FamilyFormat] = {
-    Retrieval: FamilyFormat(_retrieval_lines, _retrieval_companions),
-    Lookup: FamilyFormat(_ctl_lines, _ctl_companions),
-    GcogTask: FamilyFormat(_gcog_lines, _no_companions),
-    Rules: FamilyFormat(_rules_lines, _rules_companions),
-}
-RECORDS = FamilyFormat(_record_lines, _no_companions, judged=False)
-
+# Where tasks come from.
 
 PAPERS: dict[type[Task], str] = {
     Retrieval: "I.-T. Sorodoc, G. Boleda and M. Baroni, *Controlled tasks for model analysis: Retrieving discrete "

@@ -6,7 +6,7 @@ import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ import numpy as np
 
 from unseen.config import canonical
 from unseen.errors import UsageError
-from unseen.export.families import bytes_written, family_format, paper
+from unseen.export.families import family_lines, paper
 from unseen.export.order import Order, describe_split
 from unseen.export.splits import ExportedSplit, columns, first_example
 from unseen.tasks.base import Array, Examples, Task
-from unseen.tasks.retrieval.files import write_tsv
+from unseen.tasks.retrieval.files import format_tsv
 from unseen.tasks.retrieval.task import Retrieval
 
 _STEP = 2**24
@@ -65,11 +65,9 @@ class JsonLines(ExportFormat):
     suffix = ".jsonl"
 
     def write(self, selected: ExportedSplit, chunks: Iterable[Examples]) -> None:
-        task = self.order.task
-        make_lines = family_format(task).lines
         with (self.folder / self.file(selected)).open("wb") as file:
             for examples in chunks:
-                file.write(make_lines(task, examples, selected.split.name))
+                file.write(family_lines(self.order.task, examples, selected.split.name))
 
 
 class Tsv(ExportFormat):
@@ -88,7 +86,7 @@ class Tsv(ExportFormat):
     def write(self, selected: ExportedSplit, chunks: Iterable[Examples]) -> None:
         with (self.folder / self.file(selected)).open("wb") as file:
             for examples in chunks:
-                file.write(bytes_written(partial(write_tsv, examples)))
+                file.write(format_tsv(examples))
 
 
 # NPZ.

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from unseen.config import canonical, digest
-from unseen.export.splits import ExportedSplit, columns, dtype_name, first_example, select_splits
+from unseen.export.splits import ExportedSplit, columns, dtype_name, first_example
 from unseen.tasks.base import DataSeed, Task
 
 
@@ -25,11 +25,6 @@ class Order:
     n: int | None
     data_seed: DataSeed
     parts: tuple[ExportedSplit, ...]
-
-
-def plan_export(task: Task, format: str, splits: Sequence[str], n: int | None, data_seed: DataSeed) -> Order:
-    """An order; an error if there are no such examples."""
-    return Order(task, format, tuple(splits), n, data_seed, select_splits(task, splits, n, data_seed))
 
 
 def describe_export(order: Order) -> dict[str, Any]:

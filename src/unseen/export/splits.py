@@ -99,15 +99,12 @@ def file_names(splits: Iterable[str]) -> dict[str, str]:
 
 def chunks(task: Task, selected: ExportedSplit, data_seed: DataSeed) -> Iterator[Examples]:
     """The examples of a split in chunks of whole blocks."""
-    rows = chunk_rows(task, first_example(task, selected, data_seed))
+    example = columns(first_example(task, selected, data_seed))
+    size = sum(values.nbytes for values in example.values())
+    # Whole blocks of about `BYTES`, because a part of a block costs as much to draw as all of it.
+    rows = max(1, min(MOST, BYTES // max(1, size)) // task.block) * task.block
     for start in range(0, selected.examples, rows):
         yield task.sample(selected.split.name, min(rows, selected.examples - start), start, data_seed)
-
-
-def chunk_rows(task: Task, example: Examples) -> int:
-    """The number of examples, a multiple of the task's block, that take about `BYTES`."""
-    size = sum(values.nbytes for values in columns(example).values())
-    return max(1, min(MOST, BYTES // max(1, size)) // task.block) * task.block
 
 
 def first_example(task: Task, selected: ExportedSplit, data_seed: DataSeed) -> Examples:
@@ -161,6 +158,7 @@ class SplitTally:
     def add(self, examples: Examples) -> None:
         """Add a chunk, which must begin at the start of a block."""
         for start in range(0, len(examples), self._block):
+            # Block by block: chunks hold whole blocks, so that the digest does not depend on their size.
             self._hash.update(fingerprint(examples[start : start + self._block]).encode())
         self.examples += len(examples)
         values = examples.targets.reshape(-1)

@@ -10,11 +10,11 @@ from typing import Any
 
 from unseen.errors import UsageError, nearest
 from unseen.export.card import write_card
-from unseen.export.families import Companions, family_format
+from unseen.export.families import JUDGED, Companions, write_companions
 from unseen.export.folder import new_folder
 from unseen.export.formats import ExportFormat, HuggingFace, JsonLines, Npz, Parquet, Tsv
-from unseen.export.order import Order, describe_export, export_command, plan_export, verify_command
-from unseen.export.splits import ExportedSplit, SplitTally, chunks
+from unseen.export.order import Order, describe_export, export_command, verify_command
+from unseen.export.splits import ExportedSplit, SplitTally, chunks, select_splits
 from unseen.tasks import task as make
 from unseen.tasks.base import DataSeed, Examples, Task
 
@@ -62,10 +62,10 @@ def write_export(
         raise UsageError(f"unknown format '{format}'. {nearest(format, FORMATS)}")
     out = Path(out)
     file_format = FORMATS[format]
-    order = plan_export(task, format, splits, n, data_seed)
+    order = Order(task, format, tuple(splits), n, data_seed, select_splits(task, splits, n, data_seed))
     file_format.check(task)
     with new_folder(out) as folder:
-        companions = family_format(task).companions(task, folder)
+        companions = write_companions(task, folder)
         writer = file_format(order, folder)
         tallies = {selected.split.name: SplitTally(task) for selected in order.parts}
         for selected in order.parts:
@@ -91,7 +91,7 @@ def _counted(
 
 def _verify_command(order: Order, file_format: type[ExportFormat], folder: str, companions: Companions) -> str | None:
     """The command that verifies the files; None if `verify` does not read them."""
-    if file_format not in (JsonLines, Tsv) or not family_format(order.task).judged:
+    if file_format not in (JsonLines, Tsv) or not isinstance(order.task, JUDGED):
         return None
     companion_paths = {option: str(Path(folder, file)) for option, file in companions.items()}
     files = [str(Path(folder, file_format.file(selected))) for selected in order.parts]

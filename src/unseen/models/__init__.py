@@ -39,14 +39,14 @@ MODELS: Registry[Any] = Registry(
             "generic Transformer with modules for feed-forward on any task, with four gatings",
         ),
         "moe-transformer": (
-            "unseen.models.backbones.experts:MoETransformer",
+            "unseen.models.backbones.modular:MoETransformer",
             "generic Transformer with a sparse top-k mixture of experts on any task",
         ),
-        "s4d": ("unseen.models.backbones.state_space:S4D", "generic diagonal state-space model (S4D) on any task"),
-        "mamba": ("unseen.models.backbones.state_space:Mamba", "generic selective state-space model on any task"),
-        "gla": ("unseen.models.backbones.linear_attention:GLA", "generic gated linear attention on any task"),
+        "s4d": ("unseen.models.backbones.linear_recurrent:S4D", "generic diagonal state-space model (S4D) on any task"),
+        "mamba": ("unseen.models.backbones.linear_recurrent:Mamba", "generic selective state-space model on any task"),
+        "gla": ("unseen.models.backbones.linear_recurrent:GLA", "generic gated linear attention on any task"),
         "deltanet": (
-            "unseen.models.backbones.linear_attention:DeltaNet",
+            "unseen.models.backbones.linear_recurrent:DeltaNet",
             "generic DeltaNet (linear attention by the delta rule) on any task",
         ),
         "retrieval-transformer": (

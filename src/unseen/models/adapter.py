@@ -115,8 +115,7 @@ class Adapter(nn.Module):
             moved = self._states(self._call(moved, mask.take_along_dim(order, 1), ctx), moved)
             states = take_tokens(moved, torch.argsort(order, dim=1))
         states = ctx.capture("encoder.state", states)
-        prediction: Tensor = self.read_out(states[:, tokens.read], ctx)
-        return prediction
+        return self.read_out(states[:, tokens.read], ctx)
 
     def _call(self, states: Tensor, mask: Tensor | None, ctx: Context) -> Any:
         if "ctx" in inspect.signature(self.call).parameters:

@@ -17,7 +17,7 @@ from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.attention import ALL, SelfAttention
 from unseen.models.layers.embedding import TokenEmbedding
 from unseen.models.layers.encoder import Encoder, EncoderBlock
-from unseen.models.layers.linear import Linear
+from unseen.models.layers.linear import Linear, TensorModule
 from unseen.models.layers.ndr import NDRBlock, NDRFormName
 from unseen.models.layers.recurrent import Recurrence
 from unseen.models.requirements import refuse_target, require_field
@@ -41,7 +41,7 @@ def vocabulary_sizes(spec: Spec) -> tuple[int, int]:
     return token.width, spec.target.width
 
 
-class Answer(nn.Module):
+class Answer(TensorModule):
     """A linear map of one state: (B, width) → (B, classes). Captured activations: `readout.state`, that state."""
 
     def __init__(self, width: int, classes: int) -> None:
@@ -49,14 +49,14 @@ class Answer(nn.Module):
         self.project = Linear(width, classes)
 
     def forward(self, state: Tensor, ctx: Context = NO_CONTEXT) -> Tensor:
-        logits: Tensor = self.project(ctx.capture("readout.state", state))
-        return logits
+        return self.project(ctx.capture("readout.state", state))
 
 
 def take_state(states: Tensor, mask: Tensor, marker: ReadAt) -> Tensor:
     """The state of the start marker, or of the end marker, which is the last real token: (B, T, width) → (B, width)."""
     if marker == "start":
         return states[:, 0]
+    # `gather` wants an index for every channel; an expanded one takes no memory.
     last = mask.sum(1)[:, None, None] - 1
     return states.gather(1, last.expand(-1, 1, states.shape[2]))[:, 0]
 
@@ -103,8 +103,7 @@ class CTLBiLSTM(nn.Module):
         states = ctx.capture("encoder.state", torch.cat([rightwards, leftwards], -1))
         # Padding carries the state on (from zero if it comes first), so that both directions end at their last step.
         width = rightwards.shape[-1]
-        logits: Tensor = self.answer(torch.cat([states[:, -1, :width], states[:, 0, width:]], -1), ctx)
-        return logits
+        return self.answer(torch.cat([states[:, -1, :width], states[:, 0, width:]], -1), ctx)
 
 
 class CTLTransformer(nn.Module):
@@ -155,8 +154,7 @@ class CTLTransformer(nn.Module):
         mask = inputs["mask"]
         rows = slice(0, 1) if ctx.training and self.read_at == "start" else ALL
         states = self.encoder(self.embed(inputs["token"]), mask, rows=rows, ctx=ctx)
-        logits: Tensor = self.answer(take_state(states, mask, self.read_at), ctx)
-        return logits
+        return self.answer(take_state(states, mask, self.read_at), ctx)
 
 
 class CTLNDR(nn.Module):
@@ -216,5 +214,4 @@ class CTLNDR(nn.Module):
         rows = slice(0, 1) if ctx.training and self.read_at == "start" else ALL
         states = self.block(states, mask, rows=rows, ctx=ctx, name="encoder")
         states = ctx.capture("encoder.state", states)
-        logits: Tensor = self.answer(take_state(states, mask, self.read_at), ctx)
-        return logits
+        return self.answer(take_state(states, mask, self.read_at), ctx)

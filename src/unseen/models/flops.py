@@ -53,6 +53,7 @@ def forward_flops(module: nn.Module, spec: Spec, *, computed: bool = True) -> Fo
     attention count as if every token attended to every other. With `computed` = false, products are zeros: much faster for
     a large model, and the same count for a model whose operations do not depend on its numbers.
     """
+    # Products of weights alone cost the same for any batch; the line through two batches tells them apart.
     small = _count_flops(module, spec, _SMALL_BATCH, computed)
     large = _count_flops(module, spec, _LARGE_BATCH, computed)
     slope = (large - small) / (_LARGE_BATCH - _SMALL_BATCH)

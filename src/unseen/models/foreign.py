@@ -211,6 +211,7 @@ def _describe(value: object) -> str:
 
 def _digest_source(cls: type) -> str:
     """A digest of the code of a class and of its base classes of the same package."""
+    # Base classes of other packages (torch, unseen) are left out: a new version of theirs is no change of this class.
     package = cls.__module__.partition(".")[0]
     bases = [base for base in cls.__mro__[1:] if base.__module__.partition(".")[0] == package]
     lines: list[str] = []

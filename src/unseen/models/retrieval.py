@@ -17,7 +17,7 @@ from unseen.config import Config
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.attention import attend, causal_barrier
 from unseen.models.layers.encoder import Encoder
-from unseen.models.layers.linear import Linear, affine
+from unseen.models.layers.linear import Linear, TensorModule, affine
 from unseen.models.layers.positions import sinusoids
 from unseen.models.requirements import refuse_target, require_field
 from unseen.spec import Spec
@@ -39,7 +39,7 @@ class SinusoidalPositions(nn.Module):
         return sinusoids(n, like.shape[1], like.dtype, like.device)
 
 
-class BitsEmbedding(nn.Module):
+class BitsEmbedding(TensorModule):
     """scale · (W x + b), optionally plus sinusoidal positions: (B, n, features) → (B, n, width).
 
     W starts uniform within ±0.1, b as in any linear layer.
@@ -61,7 +61,7 @@ class BitsEmbedding(nn.Module):
         return affine(bits.to(weight.dtype), weight, bias)
 
 
-class QueryDecoder(nn.Module):
+class QueryDecoder(TensorModule):
     """Embed the query, read the states with it, answer with one logit: (B, n, width), (B, features) → (B, 1).
 
     α = softmax(h · q) without scaling and c = Σ α h; without attention c is the last state. Then an MLP on [c; q].
@@ -91,8 +91,7 @@ class QueryDecoder(nn.Module):
             name = "decoder.attention" if number == 1 else f"decoder.attention.{number}"
             contents.append(self.read(states, embedded, ctx, name))
             queries.append(embedded)
-        logit: Tensor = self.answer(self.hidden(torch.cat([*contents, *queries], -1)).relu())
-        return logit
+        return self.answer(self.hidden(torch.cat([*contents, *queries], -1)).relu())
 
     def read(self, states: Tensor, embedded: Tensor, ctx: Context, name: str) -> Tensor:
         """The content that one read-out takes from the states: (B, width)."""
@@ -105,7 +104,7 @@ class QueryDecoder(nn.Module):
         return (weights @ states)[:, 0]
 
 
-class LiteralEncoder(nn.Module):
+class LiteralEncoder(TensorModule):
     """h = softmax(e eᵀ / √width) e, causal and without parameters; h = e without self-attention."""
 
     def __init__(self, self_attention: bool) -> None:
@@ -202,8 +201,7 @@ class RetrievalTransformer(nn.Module):
         """The logit (B, 1) of yes. Captured activations: `encoder.attention`, `encoder.state`, `decoder.attention`
         (of a further read-out `decoder.attention.2`, …)."""
         embedded = ctx.dropout(self.embed(inputs["sequence"]), self.embed_dropout)
-        logit: Tensor = self.decoder(self.encoder(embedded, ctx=ctx), inputs["query"], ctx)
-        return logit
+        return self.decoder(self.encoder(embedded, ctx=ctx), inputs["query"], ctx)
 
 
 class RetrievalLSTM(nn.Module):
@@ -242,5 +240,4 @@ class RetrievalLSTM(nn.Module):
         bits = inputs["sequence"].to(self.decoder.query.weight.dtype)
         x = bits if self.embed is None else ctx.dropout(self.embed(bits), self.dropout)
         states = ctx.capture("encoder.state", self.recurrence(x, ctx=ctx))
-        logit: Tensor = self.decoder(states, inputs["query"], ctx)
-        return logit
+        return self.decoder(states, inputs["query"], ctx)

@@ -26,14 +26,8 @@ def report_submodules(module: nn.Module, ctx: Context) -> Iterator[None]:
     """
     paths = {name.partition(":")[0] for name in ctx.named}
     submodules = dict(module.named_modules()) if paths else {}
-    handles = []
-    for path in paths & submodules.keys():
-        handles.append(submodules[path].register_forward_hook(_make_hook(path, ctx)))
-    try:
+    with _hooks({path: submodules[path] for path in paths & submodules.keys()}, ctx):
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 class SiteList(Context):
@@ -53,10 +47,14 @@ class SiteList(Context):
 @contextmanager
 def list_submodules(module: nn.Module, sites: SiteList) -> Iterator[None]:
     """While active, add the submodules that return a tensor of numbers to the list."""
-    handles = []
-    for path, submodule in module.named_modules():
-        if path:
-            handles.append(submodule.register_forward_hook(_make_hook(path, sites)))
+    with _hooks({path: submodule for path, submodule in module.named_modules() if path}, sites):
+        yield
+
+
+@contextmanager
+def _hooks(submodules: Mapping[str, nn.Module], ctx: Context) -> Iterator[None]:
+    """While active, submodules, by path, report what they return to the context."""
+    handles = [submodule.register_forward_hook(_make_hook(path, ctx)) for path, submodule in submodules.items()]
     try:
         yield
     finally:

@@ -13,24 +13,16 @@ if TYPE_CHECKING:
 _CTL = "unseen.tasks.ctl.variants"
 _GCOG = "unseen.tasks.gcog"
 _GROUPS = "unseen.tasks.groups.task"
+_RULES = "unseen.tasks.rules.variants"
 _RETRIEVAL = "unseen.tasks.retrieval.task:Retrieval"
 
 TASKS: Registry[type[Task]] = Registry(
     "task",
     "unseen.tasks",
     {
-        "rules/mlp": (
-            "unseen.tasks.rules.variants:RulesMlp",
-            "a weighted sum of two numbers, the weights chosen by a rule",
-        ),
-        "rules/mha": (
-            "unseen.tasks.rules.variants:RulesMha",
-            "values looked up in other tokens, by the rule of each token",
-        ),
-        "rules/rnn": (
-            "unseen.tasks.rules.variants:RulesRnn",
-            "a state that each token moves by the matrices of its rule",
-        ),
+        "rules/mlp": (f"{_RULES}:RulesMlp", "a weighted sum of two numbers, the weights chosen by a rule"),
+        "rules/mha": (f"{_RULES}:RulesMha", "values looked up in other tokens, by the rule of each token"),
+        "rules/rnn": (f"{_RULES}:RulesRnn", "a state that each token moves by the matrices of its rule"),
         "ctl/A": (f"{_CTL}:Alternating", "table lookup, alternating: training changes the group, testing stays in it"),
         "ctl/R": (f"{_CTL}:Alternating", "table lookup, repeating: training stays in a group, testing changes it"),
         "ctl/S": (f"{_CTL}:Staged", "table lookup, staged: two paths that meet in a bridge; testing changes the path"),

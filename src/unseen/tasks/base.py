@@ -252,9 +252,13 @@ class Task(Config):
         return None
 
     def size(self, split: str) -> int | None:
-        """Return the number of examples in the split; None if it is endless."""
-        self.get_split(split)
-        return None
+        """Return the number of examples in the split; None if it is endless.
+
+        By default that is the option `train_size`, or `evaluation_size` of all splits but `train`, where a task has these.
+        """
+        option = "train_size" if self.get_split(split).name == "train" else "evaluation_size"
+        size: int | None = getattr(self, option, None)
+        return size
 
     def generate(self, split: str, draws: Draws) -> Examples:
         """Return one block of `block` examples from these draws and nothing else."""
@@ -373,6 +377,7 @@ class Task(Config):
 
     def drawn_by(self) -> dict[str, Any]:
         """Return the identity that names the streams of this task: its own without the options that change no draw."""
+        # A larger set begins with the smaller one, and other readings of the same numbers share them: neither is named.
         excluded = self.size_options | self.interpretation_options
         return {key: value for key, value in self.identity().items() if key not in excluded}
 

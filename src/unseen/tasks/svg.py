@@ -7,6 +7,8 @@ from html import escape
 
 INK = "#22262b"
 """The default colour of text."""
+GREY = "#7a828c"
+"""The colour of axes, labels and what does not matter."""
 
 
 def document(width: float, height: float, title: str, body: Iterable[str], **attributes: object) -> str:

@@ -16,8 +16,7 @@ from unseen.models.backbones.modular import Modular, ModularBlock, Symbols
 from unseen.models.backbones.perceiver import Perceiver
 from unseen.models.build import build
 from unseen.models.context import Context
-from unseen.models.layers.cross_attention import CrossBlock
-from unseen.models.layers.encoder import EncoderBlock
+from unseen.models.layers.encoder import CrossBlock, EncoderBlock
 from unseen.models.layers.linear import Linear
 from unseen.spec import Field, Spec, Stream, Target
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from unseen.models.backbones.experts import TopKRouter
-from unseen.models.backbones.state_space import DiagonalStateSpace
+from unseen.models.backbones.linear_recurrent import DiagonalStateSpace
+from unseen.models.backbones.modular import TopKRouter
 from unseen.models.layers.linear_recurrence import (
     BLOCK,
     CHUNK,

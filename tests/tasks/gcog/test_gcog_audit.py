@@ -12,7 +12,6 @@ from unseen.tasks import task
 from unseen.tasks.gcog.audit import (
     compute_blind_accuracy,
     compute_ceilings,
-    compute_commonest_share,
     compute_count_accuracy,
     compute_leaf_shares,
     compute_operator_chance,
@@ -20,6 +19,7 @@ from unseen.tasks.gcog.audit import (
 )
 from unseen.tasks.gcog.schema import STANDARD
 from unseen.tasks.gcog.variants import LEAVES_A, LEAVES_B, TREE_GROUPS
+from unseen.tasks.verify.baselines import expect_commonest
 
 EVEN = dict.fromkeys(STANDARD, 1 / 8)
 
@@ -66,9 +66,7 @@ def test_counting() -> None:
 def test_the_commonest_value(values: int, objects: int) -> None:
     drawn = np.random.default_rng(0).integers(values, size=(20_000, objects))
     most = np.array([np.bincount(row).max() for row in drawn]) / objects
-    assert compute_commonest_share(values, objects) == pytest.approx(
-        most.mean(), abs=5 * most.std() / np.sqrt(len(most))
-    )
+    assert expect_commonest(values, objects) == pytest.approx(most.mean(), abs=5 * most.std() / np.sqrt(len(most)))
 
 
 @pytest.mark.parametrize("coding", ["integer", "onehot", "embedding"])

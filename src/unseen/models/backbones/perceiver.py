@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from unseen.models.backbones.options import PlacedOptions
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.attention import ALL, padding_barrier
-from unseen.models.layers.cross_attention import CrossBlock
 from unseen.models.layers.embedding import Embed, ReadOut
-from unseen.models.layers.encoder import EncoderBlock
+from unseen.models.layers.encoder import CrossBlock, EncoderBlock
+from unseen.models.layers.linear import TensorModule
 from unseen.models.layers.norm import LayerNorm
 from unseen.spec import Spec
 
 
-class Latents(nn.Module):
+class Latents(TensorModule):
     """Learned latents attend to the tokens and to each other, and the tokens attend to them: (B, T, width) → (B, rows,
     width).
 
@@ -83,5 +83,4 @@ class Perceiver(nn.Module):
         """The prediction in the shape of the target, logits for binary and category targets."""
         tokens = self.embed(inputs)
         x = ctx.dropout(tokens.states, self.dropout)
-        prediction: Tensor = self.read_out(self.core(x, tokens.mask, rows=tokens.read, ctx=ctx), ctx)
-        return prediction
+        return self.read_out(self.core(x, tokens.mask, rows=tokens.read, ctx=ctx), ctx)

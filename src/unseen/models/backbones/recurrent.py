@@ -41,8 +41,7 @@ class RecurrentBackbone(nn.Module):
         tokens = self.embed(inputs)
         states = self.recurrence(ctx.dropout(tokens.states, self.dropout), tokens.mask, ctx=ctx)
         states = ctx.capture("encoder.state", states)
-        prediction: Tensor = self.read_out(states[:, tokens.read], ctx)
-        return prediction
+        return self.read_out(states[:, tokens.read], ctx)
 
 
 class LSTM(RecurrentBackbone):

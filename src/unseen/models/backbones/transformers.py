@@ -58,8 +58,7 @@ class AttentiveBackbone(nn.Module):
         tokens = self.embed(inputs)
         x = ctx.dropout(tokens.states, self.dropout)
         states = self.encoder(x, tokens.mask, token_positions=tokens.token_positions, rows=tokens.read, ctx=ctx)
-        prediction: Tensor = self.read_out(states, ctx)
-        return prediction
+        return self.read_out(states, ctx)
 
 
 class Transformer(AttentiveBackbone):
@@ -140,5 +139,4 @@ class NDR(nn.Module):
         if position is not None and not self.once:
             x = take_tokens(x, position)[:, tokens.read]
         x = ctx.capture("encoder.state", x)
-        prediction: Tensor = self.read_out(x, ctx)
-        return prediction
+        return self.read_out(x, ctx)

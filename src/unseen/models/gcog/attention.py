@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from unseen.models.context import Context
 from unseen.models.gcog.tokens import LazyTokens, TokenView, mask_barrier
 from unseen.models.layers.attention import attend, causal_barrier, check_heads, merge_heads
-from unseen.models.layers.linear import Linear, affine
+from unseen.models.layers.linear import Linear, TensorModule, affine
 from unseen.models.layers.positions import DistanceTable
 
 
-class GcogAttention(nn.Module):
+class GcogAttention(TensorModule):
     """Queries of one `width` attend to tokens of width `source`, with heads.
 
     The maps to queries, keys and values are one matrix (width + 2 source, width), one below the other. It starts Xavier

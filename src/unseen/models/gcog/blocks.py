@@ -16,7 +16,7 @@ from unseen.models.context import Context
 from unseen.models.gcog.attention import GcogAttention, attend_folded
 from unseen.models.gcog.inputs import RULE_PLACES, TokenRows, make_reader
 from unseen.models.gcog.tokens import DenseTokens, LazyTokens, RowEmbedding, TokenView
-from unseen.models.layers.linear import Linear, gelu
+from unseen.models.layers.linear import Linear, TensorModule, gelu
 from unseen.models.layers.norm import LayerNorm
 from unseen.models.layers.positions import DistanceTable
 from unseen.spec import Field, Spec
@@ -73,7 +73,7 @@ class JointOptions(GcogOptions):
         return self
 
 
-class MLP(nn.Module):
+class MLP(TensorModule):
     """Linear layers of these widths, each followed by the activation."""
 
     def __init__(self, *widths: int, activation: Literal["relu", "gelu"] = "relu") -> None:
@@ -87,7 +87,7 @@ class MLP(nn.Module):
         return x
 
 
-class AnswerHead(nn.Module):
+class AnswerHead(TensorModule):
     """An optional norm and a linear map: (B, width) → (B, classes). Captured activations: `readout.state`, its input."""
 
     def __init__(self, width: int, classes: int, *, norm: bool = True) -> None:
@@ -97,8 +97,7 @@ class AnswerHead(nn.Module):
 
     def forward(self, state: Tensor, ctx: Context) -> Tensor:
         state = ctx.capture("readout.state", self.norm(state))
-        logits: Tensor = self.answer(state)
-        return logits
+        return self.answer(state)
 
 
 class GcogBlock(nn.Module):
@@ -133,8 +132,7 @@ class GcogBlock(nn.Module):
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         x = self.norm_first(x)
-        result: Tensor = self.norm_second(x + self.mlp(x))
-        return result
+        return self.norm_second(x + self.mlp(x))
 
 
 class JointStream(nn.Module):

@@ -67,8 +67,7 @@ class GcogRecurrent(nn.Module):
         projections = (affine(token.contiguous(), rule_weight) + from_stimulus for token in rule.rows.unbind(1))
         states = unroll_steps(self.step, projections, self.state_weight, self.state_bias, norm=self.norm)
         states = ctx.capture("encoder.state", states)
-        logits: Tensor = self.head(take_at(states, rule.read_at), ctx)
-        return logits
+        return self.head(take_at(states, rule.read_at), ctx)
 
 
 class GcogRNN(GcogRecurrent):

@@ -52,8 +52,7 @@ class GcogSingleStream(nn.Module):
         """Logits (B, classes)."""
         state = self.block.last(self.stream(inputs, ctx), ctx, "encoder.attention")
         state = ctx.capture("encoder.state", state)
-        logits: Tensor = self.head(self.mlp(state), ctx)
-        return logits
+        return self.head(self.mlp(state), ctx)
 
 
 class GcogDualStream(nn.Module):
@@ -84,8 +83,7 @@ class GcogDualStream(nn.Module):
         rule, stimulus = self.streams.read_rows(inputs)
         rule_state = self.rule_mlp(self.streams.rule.last(rule, ctx))
         stimulus_state = self.stimulus_mlp(self.streams.stimulus.last(stimulus, ctx))
-        logits: Tensor = self.head(self.mlp(self.norm(rule_state + stimulus_state)), ctx)
-        return logits
+        return self.head(self.mlp(self.norm(rule_state + stimulus_state)), ctx)
 
 
 class GcogCrossAttention(nn.Module):
@@ -116,8 +114,7 @@ class GcogCrossAttention(nn.Module):
         rule_state = self.streams.rule.last(rule, ctx)
         stimulus_tokens = self.streams.stimulus(stimulus, ctx)
         mixed = self.cross.look(rule_state[:, None], stimulus_tokens, ctx, "cross.attention")[:, 0]
-        logits: Tensor = self.head(self.mlp(self.norm(mixed) + rule_state), ctx)
-        return logits
+        return self.head(self.mlp(self.norm(mixed) + rule_state), ctx)
 
 
 class GcogBert(nn.Module):
@@ -158,8 +155,7 @@ class GcogBert(nn.Module):
             states = block(tokens, ctx, f"encoder.{i}.attention")
             tokens = self.stream.embed.again(states, tokens.sequence, ctx)
         assert isinstance(last, GcogBlock)
-        logits: Tensor = self.head(last.last(tokens, ctx, "encoder.attention"), ctx)
-        return logits
+        return self.head(last.last(tokens, ctx, "encoder.attention"), ctx)
 
 
 class Glance(nn.Module):
@@ -174,8 +170,7 @@ class Glance(nn.Module):
 
     def forward(self, latents: Tensor | None, tokens: TokenView, ctx: Context) -> Tensor:
         mixed = self.norm(self.attention.look(latents, tokens, ctx, f"cross.{self.name}.attention"))
-        result: Tensor = mixed + self.mlp(mixed)
-        return result
+        return mixed + self.mlp(mixed)
 
 
 class GcogPerceiver(nn.Module):
@@ -220,13 +215,11 @@ class GcogPerceiver(nn.Module):
         start = None if self.latents is None else self.latents.expand(len(rule.rows), -1, -1)
         latents = self._update(start, self.to_rule, self.streams.rule(rule, ctx), ctx)
         latents = self._update(latents, self.to_stimulus, self.streams.stimulus(stimulus, ctx), ctx)
-        logits: Tensor = self.head(self.mlp(latents[:, -1]), ctx)
-        return logits
+        return self.head(self.mlp(latents[:, -1]), ctx)
 
     def _update(self, latents: Tensor | None, glance: Glance, tokens: TokenView, ctx: Context) -> Tensor:
         added = glance(latents, tokens, ctx)
         latents = self.norm(added if latents is None else latents + added)
         among_themselves = DenseTokens(latents, TokenRows(latents, tuple(range(latents.shape[1]))))
         mixed = self.among(among_themselves, ctx, f"latents.{glance.name}.attention")
-        result: Tensor = self.norm(latents + mixed)
-        return result
+        return self.norm(latents + mixed)

@@ -1,4 +1,4 @@
-"""Attention with heads, from tokens to themselves; `cross_attention.py` has that to others.
+"""Attention with heads, from tokens to themselves; `encoder.py` has that to others.
 
 It is written as explicit products and a softmax, so that vmap can batch it and the weights can be captured.
 """
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from unseen.errors import UsageError
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.constants import constant
-from unseen.models.layers.linear import Linear, affine
+from unseen.models.layers.linear import Linear, TensorModule, affine
 from unseen.models.layers.positions import RelativeScores, Scheme, rotate
 
 ALL = slice(None)
@@ -93,7 +93,7 @@ def merge_heads(mixed: Tensor) -> Tensor:
     return mixed.transpose(1, 2).flatten(2)
 
 
-class SelfAttention(nn.Module):
+class SelfAttention(TensorModule):
     """Self-attention with heads: (B, T, width) → (B, T, width).
 
     Query, key and value are one width → 3·width map, Xavier uniform as one matrix with zero bias; the output map has
@@ -160,5 +160,4 @@ class SelfAttention(nn.Module):
         if barrier is not None and barrier.shape[-2] > 1:
             barrier = barrier[..., rows, :]
         mixed = attend(scores * self.scale, value, barrier, dropout=self.dropout, ctx=ctx, name=name)
-        result: Tensor = self.output(merge_heads(mixed))
-        return result
+        return self.output(merge_heads(mixed))

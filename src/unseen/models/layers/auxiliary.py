@@ -96,6 +96,7 @@ def policy_loss(log_chosen: Tensor, entropy: Tensor, losses: Tensor, beta: float
     if onward:
         steps = losses.shape[1]
         remaining = torch.arange(steps, 0, -1, dtype=losses.dtype, device=losses.device)
+        # A cumulative sum from the last step back, divided by the number of steps that it covers.
         losses = losses.flip(1).cumsum(1).flip(1) / remaining
     by_example = losses.reshape(batch, -1).mean(1, keepdim=True).view(batch, *[1] * (losses.dim() - 1))
     compared = losses if onward else by_example

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from unseen.errors import UsageError
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.constants import arange
-from unseen.models.layers.linear import Linear, affine, uniform_parameter
+from unseen.models.layers.linear import Linear, TensorModule, affine, uniform_parameter
 from unseen.models.layers.positions import AddedPositions, Scheme
 from unseen.spec import Spec
 
@@ -104,7 +104,7 @@ def _join_masks(masks: list[Tensor | None], states: list[Tensor]) -> Tensor | No
     return torch.cat(joined, 1)
 
 
-class TokenEmbedding(nn.Module):
+class TokenEmbedding(TensorModule):
     """A vector per value of a category, initially normal: (B, T) → (B, T, width)."""
 
     def __init__(self, values: int, width: int, std: float = 1.0) -> None:
@@ -126,7 +126,7 @@ class _NumberEmbedding(nn.Module):
         return affine(x.to(self.weight.dtype), self.weight)
 
 
-class ReadOut(nn.Module):
+class ReadOut(TensorModule):
     """A linear map of the states at `TokenSequence.read`: (B, T, width) → (B, T, target), or (B, target) if given once.
 
     Binary targets get one logit per bit, categories one per value, real targets the number itself. Captured activations:
@@ -140,8 +140,7 @@ class ReadOut(nn.Module):
 
     def forward(self, states: Tensor, ctx: Context = NO_CONTEXT) -> Tensor:
         state = ctx.capture("readout.state", states[:, -1] if self.once else states)
-        prediction: Tensor = self.project(state)
-        return prediction
+        return self.project(state)
 
 
 def gather_real(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -19,7 +19,13 @@ def uniform_parameter(fan_in: int, *shape: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
 
 
-class Linear(nn.Module):
+class TensorModule(nn.Module):
+    """A module whose call returns a tensor: `nn.Module` declares that a call may return anything."""
+
+    __call__: Callable[..., Tensor]
+
+
+class Linear(TensorModule):
     """x · weight + bias, initialised like `nn.Linear`: uniform within ±1/√in. Without a bias, `bias` is None.
 
     `weight` has shape (in, out), the transpose of `nn.Linear`'s, so that the product that computes its gradient writes it

@@ -102,6 +102,7 @@ def scan(decay: Tensor, added: Tensor) -> Tensor:
     pairs = tokens // 2
     first_decay, second_decay = decay[:, : 2 * pairs : 2], decay[:, 1::2]
     first, second = added[:, : 2 * pairs : 2], added[:, 1::2]
+    # Two steps in a row are one step of the same form: its decay is the product, and it adds second + decay · first.
     at_odd = scan(first_decay * second_decay, torch.addcmul(second, second_decay, first))
     before = at_odd[:, : (tokens - 1) // 2]  # the states before the tokens 2, 4, …
     at_even = torch.cat([added[:, :1], torch.addcmul(added[:, 2::2], decay[:, 2::2], before)], 1)

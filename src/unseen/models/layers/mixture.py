@@ -32,7 +32,7 @@ from torch.autograd.function import once_differentiable
 from unseen.analysis.routing import ideal_partition
 from unseen.errors import UsageError
 from unseen.models.layers.constants import constant
-from unseen.models.layers.linear import Linear, uniform_parameter
+from unseen.models.layers.linear import Linear, TensorModule, uniform_parameter
 from unseen.models.layers.per_member import save_intermediates, stack_inputs
 
 Gating = Literal["none", "joint", "operation", "truth"]
@@ -95,7 +95,7 @@ class Gate(nn.Module):
         return F.embedding(rule, table).mT
 
 
-class RuleTable(nn.Module):
+class RuleTable(TensorModule):
     """Lin(rules, hidden) → ReLU → Lin(hidden, outputs) of every rule's one-hot code at once: (rules, outputs).
 
     There are fewer rules than tokens, so that tokens take rows of the table instead of computing the layers themselves.
@@ -107,8 +107,7 @@ class RuleTable(nn.Module):
 
     def forward(self) -> Tensor:
         codes = self.first.weight if self.first.bias is None else self.first.weight + self.first.bias
-        table: Tensor = self.second(codes.relu())
-        return table
+        return self.second(codes.relu())
 
 
 class Mixture(nn.Module):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.attention import ALL, check_heads, merge_heads, project_heads
 from unseen.models.layers.constants import constant
-from unseen.models.layers.linear import Linear, gelu, sigmoid
+from unseen.models.layers.linear import Linear, TensorModule, gelu, sigmoid
 from unseen.models.layers.norm import LayerNorm
 
 NDRFormName = Literal["ctl++", "original"]
@@ -67,7 +67,7 @@ def geometric_weights(scores: Tensor, allowed: Tensor, rows: slice = ALL) -> Ten
     return (F.logsigmoid(scores) + log_reached).exp() * allowed
 
 
-class GeometricAttention(nn.Module):
+class GeometricAttention(TensorModule):
     """The self-attention of NDR: (B, T, width) → (B, T, width). It knows no positions except the direction.
 
     Scores are α q·k + β d + γ, where d is one learned function of the query's state for all keys to its right and another
@@ -113,8 +113,7 @@ class GeometricAttention(nn.Module):
         direction = to_right * to_the_right + to_left * to_the_left
         scores = match * self.content_scale + direction * self.direction_scale + self.offset
         weights = ctx.capture(name, geometric_weights(scores, allowed, rows))
-        result: Tensor = self.output(merge_heads(weights @ value))
-        return result
+        return self.output(merge_heads(weights @ value))
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ NDR_FORMS: dict[NDRFormName, NDRForm] = {
 }
 
 
-class NDRBlock(nn.Module):
+class NDRBlock(TensorModule):
     """One layer: (B, T, width) → (B, rows, width).
 
     a = LN(h + attention(h)), u = LN(feed-forward(a) + a), g = σ(gate(a)), and the result is (1 − g) h + g u: where the gate

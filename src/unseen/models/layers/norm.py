@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ class LayerNorm(nn.LayerNorm):
     and sums for each gradient), where the kernel makes two. Small members are left to vmap: see `LARGE`.
     """
 
+    __call__: Callable[..., Tensor]
+
     def __init__(self, width: int) -> None:
         super().__init__(width)
 
@@ -26,8 +29,7 @@ class LayerNorm(nn.LayerNorm):
         # Under vmap, `numel` counts the elements of one member: the choice does not depend on the size of the stack.
         if x.numel() < LARGE or torch.compiler.is_compiling():
             return super().forward(x)
-        normed: Tensor = _LayerNorm.apply(x, self.weight, self.bias, self.eps)[0]  # type: ignore[no-untyped-call]
-        return normed
+        return _LayerNorm.apply(x, self.weight, self.bias, self.eps)[0]  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _LayerNorm(torch.autograd.Function):

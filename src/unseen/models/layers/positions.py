@@ -45,6 +45,7 @@ def grid_sinusoids(length: int, grid: GridShape, width: int, dtype: torch.dtype,
     half = width // 2
     rows = sinusoidal_code(cells // grid.columns, half)
     columns = sinusoidal_code(cells % grid.columns, width - half)
+    # Multiplied rather than masked: tokens past the grid, such as an end token, have no position.
     return (torch.cat([rows, columns], 1) * (cells < grid.rows * grid.columns)[:, None]).to(dtype)
 
 
@@ -104,6 +105,7 @@ def rotate(x: Tensor, token_positions: tuple[int, ...]) -> Tensor:
     The product of two rotated vectors depends only on the difference of their positions.
     """
     cosine, sine = _rotary_angles(token_positions, x.shape[-1], x.dtype, x.device)
+    # Channel i of the first half and channel i of the second are the pair that is rotated.
     a, b = x.chunk(2, -1)
     return torch.cat([a * cosine - b * sine, a * sine + b * cosine], -1)
 

@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.constants import constant
-from unseen.models.layers.linear import affine, sigmoid, uniform_parameter
+from unseen.models.layers.linear import TensorModule, affine, sigmoid, uniform_parameter
 from unseen.models.layers.per_member import LARGE, save_intermediates, stack_inputs
 
 Activation = Literal["relu", "tanh"]
@@ -27,7 +27,7 @@ RecurrentStep = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """From the projections of input and state, (B, gates · width) each, and the state, None for zeros, to the new state."""
 
 
-class Recurrence(nn.Module):
+class Recurrence(TensorModule):
     """Recurrent layers from zero states: (B, T, inputs) → (B, T, width), the hidden state at every step.
 
     Two bias vectors, and everything uniform within ±1/√width, as in `nn.LSTM`, `nn.GRU` and `nn.RNN`. Gates are in the
@@ -69,8 +69,7 @@ class _RecurrentLayer(nn.Module):
             projected = affine(x, self.input_weight, self.input_bias + self.state_bias)
             if torch.compiler.is_compiling():
                 return unroll_lstm_by_autograd(projected, self.state_weight, real)
-            states: Tensor = _LSTMUnroll.apply(projected, self.state_weight, real)[0]  # type: ignore[no-untyped-call]
-            return states
+            return _LSTMUnroll.apply(projected, self.state_weight, real)[0]  # type: ignore[no-any-return, no-untyped-call]
         projections = affine(x, self.input_weight, self.input_bias).unbind(1)
         real_steps = None if real is None else real[..., None].unbind(1)
         return unroll_steps(STEPS[self.cell], projections, self.state_weight, self.state_bias, real_steps)
@@ -251,8 +250,7 @@ def gru_step(projection: Tensor, from_state: Tensor, before: Tensor | None) -> T
     if projection.numel() < LARGE or torch.compiler.is_compiling():
         return gru_step_by_autograd(projection, from_state, before)
     arguments = projection, from_state.expand(projection.shape), before
-    state: Tensor = _GRUStep.apply(*arguments)[0]  # type: ignore[no-untyped-call]
-    return state
+    return _GRUStep.apply(*arguments)[0]  # type: ignore[no-any-return, no-untyped-call]
 
 
 def gru_step_by_autograd(projection: Tensor, from_state: Tensor, before: Tensor | None) -> Tensor:

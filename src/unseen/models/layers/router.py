@@ -265,6 +265,7 @@ def choose_largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     >>> choose_largest(torch.tensor([[0.0], [1.0], [1.0]]), 2)[0].T
     tensor([[0.0000, 0.5000, 0.5000]])
     """
+    # The argsort of an argsort is the rank. A stable sort keeps equal logits in order, so that the first is chosen.
     ranks = logits.detach().argsort(dim=0, descending=True, stable=True).argsort(dim=0)
     chosen = ranks < k
     if k == 1:
@@ -286,6 +287,7 @@ def balance(logits: Tensor, rounds: int) -> Tensor:
     >>> balance(torch.tensor([[2.0, 1.0], [0.0, 0.0]]), 100).sum(-1)
     tensor([1., 1.])
     """
+    # In logarithms nothing overflows: to scale a row to a sum is to subtract the logarithm of its sum.
     load = math.log(logits.shape[-1] / len(logits))
     for _ in range(rounds - 1):
         logits = (logits.contiguous().log_softmax(-1) + load).log_softmax(0)
@@ -295,6 +297,7 @@ def balance(logits: Tensor, rounds: int) -> Tensor:
 def remove_modules(logits: Tensor, probability: float, ctx: Context) -> Tensor:
     """The logits where each token, with this probability, does without one module drawn at random."""
     modules = len(logits)
+    # Both draws are made for every token: how many numbers are drawn may not depend on the numbers.
     happens = ctx.uniform(logits[0]) < probability
     module = (ctx.uniform(logits[0]) * modules).to(torch.int64)
     removed = one_hot_columns(module, modules, logits.dtype) * happens

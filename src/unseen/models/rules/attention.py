@@ -30,8 +30,7 @@ def attend_to_others(projected: Tensor, modules: int, heads: int) -> Tensor:
     """
     if torch.compiler.is_compiling():
         return attend_by_autograd(projected, modules, heads)
-    seen: Tensor = _AttendToOthers.apply(projected, modules, heads, torch.is_grad_enabled())[0]  # type: ignore[no-untyped-call]
-    return seen
+    return _AttendToOthers.apply(projected, modules, heads, torch.is_grad_enabled())[0]  # type: ignore[no-any-return, no-untyped-call]
 
 
 def attend_by_autograd(projected: Tensor, modules: int, heads: int) -> Tensor:

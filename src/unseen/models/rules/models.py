@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from unseen.errors import UsageError
 from unseen.models.context import NO_CONTEXT, Context
 from unseen.models.layers.constants import arange, constant
-from unseen.models.layers.linear import Linear, affine, uniform_parameter
+from unseen.models.layers.linear import Linear, TensorModule, affine, uniform_parameter
 from unseen.models.layers.mixture import Gate, Gating, Mixture, RuleTable, assign_modules
 from unseen.models.layers.router import Routed, Router, RouterOptions, start_orthogonal
 from unseen.models.requirements import describe_along, describe_target, require_field
@@ -87,7 +87,7 @@ def field_sizes(spec: Spec, name: str, *, tokens: bool) -> tuple[int, int]:
     return require_field(spec, name, "real", along).width, require_field(spec, "rule", "category", along).width
 
 
-class TokenEncoder(nn.Module):
+class TokenEncoder(TensorModule):
     """Lin(features + rules, width) → ReLU → Lin(width, width) of a token's features and its rule's one-hot code."""
 
     def __init__(self, features: int, rules: int, width: int) -> None:
@@ -98,11 +98,10 @@ class TokenEncoder(nn.Module):
     def forward(self, features: Tensor, rule: Tensor) -> Tensor:
         """Features (…, features) and rules (…) → (…, width)."""
         code = (rule[..., None] == arange(self.rules, rule.device)).to(features.dtype)
-        encoded: Tensor = self.output(relu_linear(self.hidden, torch.cat([features, code], -1)))
-        return encoded
+        return self.output(relu_linear(self.hidden, torch.cat([features, code], -1)))
 
 
-class AnswerDecoder(nn.Module):
+class AnswerDecoder(TensorModule):
     """Lin(inputs, hidden) → ReLU → Lin(hidden, outputs): logits or numbers."""
 
     def __init__(self, inputs: int, hidden: int, outputs: int) -> None:
@@ -110,8 +109,7 @@ class AnswerDecoder(nn.Module):
         self.hidden, self.answer = Linear(inputs, hidden), Linear(hidden, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = self.answer(relu_linear(self.hidden, x))
-        return answer
+        return self.answer(relu_linear(self.hidden, x))
 
 
 def relu_linear(layer: Linear, x: Tensor) -> Tensor:
@@ -153,8 +151,7 @@ class RulesMLP(nn.Module):
         if self.router is not None:
             weights = self._route(self.router, rule, codes, code, ctx)
             mixed, _ = self.core(code.mT[None], weights)
-            routed: Tensor = self.decoder(mixed)
-            return routed
+            return self.decoder(mixed)
         weights = self.gate(rule, self.scorer and self.scorer(codes), code)
         mixed, weights = self.core(code.mT[None], weights)
         if weights is not None:
@@ -162,8 +159,7 @@ class RulesMLP(nn.Module):
             replaced = ctx.capture("gating.weights", by_example)
             if replaced is not by_example:  # an analysis has replaced the weights: mix once more
                 mixed, _ = self.core(code.mT[None], replaced.mT)
-        prediction: Tensor = self.decoder(mixed)
-        return prediction
+        return self.decoder(mixed)
 
     def _route(self, router: Router, rule: Tensor, codes: Tensor, code: Tensor, ctx: Context) -> Tensor:
         """The weights, (modules, B), of a router."""
@@ -321,8 +317,7 @@ class RulesRNN(nn.Module):
         weight = torch.cat(rows)
         x = code.permute(1, 2, 0)
         if self.router is not None:
-            routed: Tensor = self.decoder(self._unroll_routed(self.router, x, weight, inputs["rule"], ctx))
-            return routed
+            return self.decoder(self._unroll_routed(self.router, x, weight, inputs["rule"], ctx))
         if self.sizes.gating == "truth":
             # The weights of all modules one below the other: see `ChosenStep`.
             by_module = weight.permute(2, 0, 1, 3).flatten(0, 1)[:, :, None]
@@ -335,8 +330,7 @@ class RulesRNN(nn.Module):
             if replaced is not by_token:  # an analysis has replaced the weights: run once more with these
                 hidden, _ = unroll(x, weight, self.sizes.cell, mixing=replaced.permute(1, 2, 0))
         # Contiguous: the decoder's bias gradients are sums, whose order follows the memory layout.
-        prediction: Tensor = self.decoder(hidden.permute(2, 0, 1).contiguous())
-        return prediction
+        return self.decoder(hidden.permute(2, 0, 1).contiguous())
 
     def _unroll_routed(self, router: Router, x: Tensor, weight: Tensor, rule: Tensor, ctx: Context) -> Tensor:
         """The hidden states, (B, N, width), under a router; a step's scores are known only when it comes."""

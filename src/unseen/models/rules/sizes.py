@@ -67,6 +67,7 @@ def state_width(width: int, core: int, modules: int, cell: Cell = "lstm") -> int
     gates = GATES[cell]
     square, linear = gates * modules + 1, gates * modules * width + 1
     monolithic = (gates + 1) * core**2 + (gates * width + 1) * core
+    # The positive root of square · h² + linear · h = monolithic, in whole numbers, so that it is exact for any size.
     root = (isqrt(linear**2 + 4 * square * monolithic) - linear) // (2 * square)
     return _feasible(root, f"a recurrent core of width {core}", f"{modules} modules")
 
@@ -80,6 +81,7 @@ def nearest_width(count: Callable[[int], int], target: int) -> int:
     high = 1
     while count(high) < target:
         high *= 2
+    # Bisection for the first width that reaches the target; the one before it may be nearer.
     low = high // 2 + 1
     while low < high:
         middle = (low + high) // 2

@@ -53,15 +53,21 @@ def read_examples(path: str | Path, world: World) -> list[FileExample]:
     return examples
 
 
-def write_json_lines(examples: Examples, world: World, split: str, path: str | Path) -> None:
-    """Write examples of a split as JSON lines."""
+def format_json_lines(examples: Examples, world: World, split: str) -> bytes:
+    """Examples of a split as JSON lines."""
     factors = examples.factors
     rows = zip(factors["functions"].tolist(), factors["start"].tolist(), examples.targets.tolist(), strict=True)
-    with Path(path).open("w", encoding="utf-8") as file:
-        for functions, start, target in rows:
-            names = [world.names[f] for f in reversed(functions) if f >= 0]
-            record = {"functions": names, "symbol": start, "target": target, "condition": split}
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    lines = []
+    for functions, start, target in rows:
+        names = [world.names[f] for f in reversed(functions) if f >= 0]
+        record = {"functions": names, "symbol": start, "target": target, "condition": split}
+        lines.append(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+    return b"".join(lines)
+
+
+def write_json_lines(examples: Examples, world: World, split: str, path: str | Path) -> None:
+    """Write examples of a split as JSON lines."""
+    Path(path).write_bytes(format_json_lines(examples, world, split))
 
 
 def _parse_line(path: str | Path, number: int, line: bytes, world: World) -> FileExample:

@@ -23,7 +23,7 @@ from unseen.tasks.ctl.automaton import entries_after_groups
 from unseen.tasks.ctl.encode import MARKERS, ChainCache, Chains, Order, encode
 from unseen.tasks.ctl.render import describe, draw_picture
 from unseen.tasks.ctl.sampling import DrawnSet, Sampling, SplitSource
-from unseen.tasks.ctl.solver import solve_all
+from unseen.tasks.ctl.solver import Chain, answer_with, compose, decode_all, list_variables, solve
 from unseen.tasks.ctl.world import (
     GraphSubstitute,
     World,
@@ -260,28 +260,28 @@ class Lookup(Task):
         selected = chains[start : start + n].copy()
         return replace(encode(self.actual_world, self.trained_entries, self.order, selected), task=self)
 
+    # For the plain solver, worlds and examples are lists of numbers.
+
+    @property
+    def _tables(self) -> list[tuple[int, ...]]:
+        return list(self.actual_world.functions.values())
+
+    def _decode(self, examples: Examples) -> list[Chain]:
+        return decode_all(self._tables, examples.inputs["token"], examples.inputs["mask"], self.order == "backward")
+
     def solve(self, examples: Examples) -> Array:
-        tables = list(map(list, self.actual_world.functions.values()))
-        return solve_all(tables, examples.inputs["token"], examples.inputs["mask"], self.order == "backward")
+        tables = self._tables
+        return np.array([solve(tables, functions, symbol) for functions, symbol in self._decode(examples)], np.int64)
 
     def variables(self, examples: Examples) -> Variables:
-        from unseen.tasks.ctl.variables import list_variables
-
-        world = self.actual_world
-        tables = [list(table) for table in world.functions.values()]
-        tokens, mask = examples.inputs["token"], examples.inputs["mask"]
-        return list_variables(tables, world.group_of.tolist(), tokens, mask, self.order == "backward")
+        groups = self.actual_world.group_of.tolist()
+        tokens = examples.inputs["token"].shape[1]
+        return list_variables(self._tables, groups, self._decode(examples), tokens, self.order == "backward")
 
     def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
-        from unseen.tasks.ctl.variables import answer_with
-
-        tables = [list(table) for table in self.actual_world.functions.values()]
-        tokens, mask = examples.inputs["token"], examples.inputs["mask"]
-        return answer_with(tables, tokens, mask, self.order == "backward", name, values, self.solve(examples))
+        return answer_with(self._tables, self._decode(examples), name, values, self.solve(examples))
 
     def expressions(self, examples: Examples) -> Expressions | None:
-        from unseen.tasks.ctl.equivalence import compose
-
         tokens = examples.inputs["token"].astype(np.int64) - self.symbols
         functions = np.where((tokens >= 0) & (tokens < len(self.actual_world.functions)), tokens, -1)
         if self.order == "backward":

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from math import factorial, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from unseen.tasks.base import Artefact, Examples, Shortcut
 from unseen.tasks.gcog.encode import GcogTokens
 from unseen.tasks.gcog.plan import QuestionPlan
 from unseen.tasks.gcog.schema import CONDITIONAL, Schema, get_operator_arrays
+from unseen.tasks.verify.baselines import expect_commonest
 
 ReadTokens = Callable[[Examples], GcogTokens]
 LeafShares = dict[str, float]
@@ -62,28 +63,6 @@ def compute_count_accuracy(distractors: tuple[int, int], constant_count: bool) -
     (0.6, 1.0, 0.5)
     """
     return 0.5 if constant_count else 0.5 + 0.5 / (distractors[1] - distractors[0] + 1)
-
-
-@lru_cache(maxsize=256)
-def compute_commonest_share(values: int, objects: int) -> float:
-    """Return the expected share of the commonest value among objects with uniform, independent values.
-
-    >>> round(compute_commonest_share(10, 2), 6)  # one in ten pairs is equal
-    0.55
-    """
-    expected = 0.0
-    below = 0.0
-    for most in range(1, objects + 1):
-        # The assignments in which no value occurs more than `most` times: the coefficient of a product of exponential
-        # generating functions, one for each value.
-        single = np.array([1 / factorial(n) if n <= most else 0.0 for n in range(objects + 1)])
-        coefficients = np.ones(1)
-        for _ in range(values):
-            coefficients = np.convolve(coefficients, single)[: objects + 1]
-        at_most = float(coefficients[-1] * factorial(objects) / values**objects)
-        expected += most * (at_most - below)
-        below = at_most
-    return expected / objects
 
 
 @lru_cache(maxsize=64)
@@ -195,7 +174,7 @@ def _compute_value_guess(plan: QuestionPlan, name: str) -> float:
         return 1 / plan.schema.cells
     values = len(dict(plan.schema.features)[answer])
     low, high = plan.distractors
-    return sum(compute_commonest_share(values, 1 + n) for n in range(low, high + 1)) / (high - low + 1)
+    return sum(expect_commonest(values, 1 + n) for n in range(low, high + 1)) / (high - low + 1)
 
 
 # ------------------------------------------------------------------------------------------------------------- shortcuts

@@ -237,6 +237,7 @@ def _write_onehot(schema: Schema, two: bool, tokens: GcogTokens) -> dict[str, Ar
 
 def _read_onehot(schema: Schema, inputs: Inputs) -> GcogTokens:
     def decode(rows: Array) -> Array:
+        # A row without a one is the code 0, which has no column.
         return np.where(rows.any(axis=-1), rows.argmax(axis=-1) + 1, 0)
 
     widths = _get_onehot_widths(schema)

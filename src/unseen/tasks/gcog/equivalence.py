@@ -60,6 +60,7 @@ class _DiagramBuilder:
             return then
         if not self.ordered:
             return (test, then, otherwise)
+        # Any order will do, as long as it is the same for all trees.
         first = min([test, *_tests(then), *_tests(otherwise)], key=repr)
         if first == test:
             return (test, then, otherwise)

@@ -280,4 +280,5 @@ def _evaluate(schema: Schema, operator: Ints, two: Bools, objects: Ints, board: 
 
 def _get_value(schema: Schema, objects: Ints, feature: int) -> Ints:
     """Return the index of an object's value of a feature."""
+    # The number of an object has a digit for each feature, the first of them the least significant.
     return objects // int(np.prod(schema.sizes[:feature])) % schema.sizes[feature]

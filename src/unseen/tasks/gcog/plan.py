@@ -138,6 +138,7 @@ class QuestionPlan:
 
 def deal_operators(codes: Sequence[int], count: int, draws: Draws) -> Ints:
     """Return `count` operator codes in random order such that every run of len(codes) of them contains each once."""
+    # One shuffled round of all codes after the other; the last round may be cut.
     order = draws.permutations(-(-count // len(codes)), len(codes)).reshape(-1)[:count]
     dealt: Ints = np.asarray(codes)[order]
     return dealt

@@ -143,7 +143,6 @@ def decode(schema: Schema, image: Image) -> Codes:
 
 # ------------------------------------------------------------------------------------------------------------------- SVG
 
-_GREY = "#7a828c"
 _PALE = "#d5dae0"
 _ACCENT = "#00798c"
 _WASH = "#e3f1f3"
@@ -175,7 +174,7 @@ def draw_example(view: ExampleView) -> str:
     answer_top = reasons_top + 18 * len(view.solution.steps) + 13
 
     heading = f"{view.title} · depth {measure_depth(view.tree)}"
-    body = [svg.text(_MARGIN, _MARGIN + 10, heading, size=11, colour=_GREY)]
+    body = [svg.text(_MARGIN, _MARGIN + 10, heading, size=11, colour=svg.GREY)]
     for number, line in enumerate(question):
         body.append(svg.text(_MARGIN, _MARGIN + 32 + 18 * number, line, size=14))
     body += _draw_grid(view, grid_left, top, _CELL)
@@ -210,7 +209,7 @@ def draw_contact_sheet(views: Sequence[ExampleView], columns: int = 4) -> str:
             x = left + number * entry_width
             summary = f"depth {measure_depth(view.tree)}, {len(view.objects)} objects"
             body.append(svg.text(x, y + 4, str(start + number + 1), 12, weight="bold"))
-            body.append(svg.text(x + 20, y + 4, summary, 10, colour=_GREY))
+            body.append(svg.text(x + 20, y + 4, summary, 10, colour=svg.GREY))
             body += _draw_grid(view, x, y + 26, cell)
             question = textwrap.wrap(write_sentence(view.schema, view.tree), int(grid_width / character_width))
             most_lines = max(most_lines, len(question))
@@ -232,12 +231,12 @@ def _draw_grid(view: ExampleView, left: int, top: int, cell: int) -> list[str]:
     labels: list[str] = []
     for x in range(columns):
         lines += f"M{left + x * cell} {top}v{height}" if x else ""
-        labels.append(svg.text(left + (x + 0.5) * cell, top - 6, str(x), 10, "middle", colour=_GREY))
+        labels.append(svg.text(left + (x + 0.5) * cell, top - 6, str(x), 10, "middle", colour=svg.GREY))
     for y in range(rows):
         lines += f"M{left} {top + y * cell}h{width}" if y else ""
-        labels.append(svg.text(left - 6, top + (y + 0.5) * cell + 4, str(y), 10, "end", colour=_GREY))
-    labels.append(svg.text(left - 6, top - 6, "x →", 10, "end", colour=_GREY))
-    labels.append(svg.text(left - 6, top + height + 12, "y ↓", 10, "end", colour=_GREY))
+        labels.append(svg.text(left - 6, top + (y + 0.5) * cell + 4, str(y), 10, "end", colour=svg.GREY))
+    labels.append(svg.text(left - 6, top - 6, "x →", 10, "end", colour=svg.GREY))
+    labels.append(svg.text(left - 6, top + height + 12, "y ↓", 10, "end", colour=svg.GREY))
     elements = [
         svg.rectangle(left, top, width, height, rx=4, fill=_NIGHT),
         svg.element("path", d=lines, stroke=_LINE, fill="none"),
@@ -302,7 +301,7 @@ def _draw_tree(view: ExampleView, left: int, top: int, height: int) -> list[str]
                 middle = (x + _BOX_WIDTH + to_x) / 2
                 curve = f"M{x + _BOX_WIDTH:g} {y:g}C{middle:g} {y:g} {middle:g} {to_y:g} {to_x:g} {to_y:g}"
                 stroke, stroke_width = (_ACCENT, 3) if on_path else (_PALE, 1.5)
-                weight, colour = ("bold", _ACCENT) if on_path else ("normal", _GREY)
+                weight, colour = ("bold", _ACCENT) if on_path else ("normal", svg.GREY)
                 line = svg.element("path", d=curve, fill="none", stroke=stroke, stroke_width=stroke_width)
                 line += svg.text(to_x - 4, to_y + (-6 if label == "then" else 13), label, 10, "end", weight, colour)
                 lines.append((on_path, line))
@@ -315,7 +314,7 @@ def _draw_box(view: ExampleView, node: Tree, x: float, y: float) -> str:
     number = view.visited.get(id(node))
     top = y - _BOX_HEIGHT / 2
     if number is None:
-        ink, frame = _GREY, {"fill": _WHITE, "stroke": _PALE, "stroke_width": 1.5}
+        ink, frame = svg.GREY, {"fill": _WHITE, "stroke": _PALE, "stroke_width": 1.5}
     else:
         ink, frame = svg.INK, {"fill": _WASH, "stroke": _ACCENT, "stroke_width": 2}
     box = svg.rectangle(x, top, _BOX_WIDTH, _BOX_HEIGHT, rx=6, **frame)
@@ -325,7 +324,7 @@ def _draw_box(view: ExampleView, node: Tree, x: float, y: float) -> str:
         color = description[1]
         if color is not None:
             fill = _get_hex_color(color)
-            box += svg.element("circle", cx=chip_x, cy=top + 30, r=4.5, fill=fill, stroke=_GREY, stroke_width=0.75)
+            box += svg.element("circle", cx=chip_x, cy=top + 30, r=4.5, fill=fill, stroke=svg.GREY, stroke_width=0.75)
             chip_x += 12
     box += svg.text(chip_x - 4, top + 34, format_query(query), 11, colour=ink)
     if number is not None:

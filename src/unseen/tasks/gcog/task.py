@@ -41,9 +41,9 @@ from unseen.tasks.gcog.plan import OperatorGroup, QuestionPlan, allow_all_operat
 from unseen.tasks.gcog.pools import RecordsOfPlan, draw_fresh_records, make_pool
 from unseen.tasks.gcog.render import CELL_PIXELS, Image, draw_example, render
 from unseen.tasks.gcog.schema import FEATURES, PRESETS, STANDARD, Feature, GcogPreset, PresetName, Schema, Ties
-from unseen.tasks.gcog.solver import solve
+from unseen.tasks.gcog.solver import Question, answer_with, list_variables, solve
 from unseen.tasks.gcog.text import FORM_NAMES, ExampleView, FormName, describe_example, write_sentence
-from unseen.tasks.gcog.tree import GridObject, Tree, object_to_json, tree_to_json
+from unseen.tasks.gcog.tree import object_to_json, tree_to_json
 from unseen.tasks.variables import Variables
 
 Share = Annotated[float, Option(ge=0, le=1)]
@@ -85,7 +85,7 @@ class GcogTask(Task):
     in the preset `clean` every operator of the tree has exactly one matching object, except that the object of an Exist
     may be absent.
 
-    >>> from unseen.tasks.gcog.tree import Conditional, Query
+    >>> from unseen.tasks.gcog.tree import Conditional, GridObject, Query
     >>> a, b = ("a", "red"), ("b", "green")
     >>> grid = [GridObject(a, 1, 3), GridObject(b, 0, 0)]
     >>> tree = Conditional(Query("SumEven", (a,)), Query("GetColor", (("b", None),)), Query("GetLocation", (b,)))
@@ -258,9 +258,6 @@ class GcogTask(Task):
     def answer_kinds(self) -> Array:
         return self.domain.answer_kinds
 
-    def size(self, split: str) -> int | None:
-        return self.train_size if self.get_split(split).name == "train" else None
-
     @cached_property
     def two(self) -> bool:
         """Whether a question of any split may be about two objects."""
@@ -310,21 +307,13 @@ class GcogTask(Task):
         return CODINGS[self.coding].read(self.domain, examples.inputs)
 
     def solve(self, examples: Examples) -> Array:
-        tokens = self.tokens(examples)
-        answers = []
-        for rule, grid in zip(tokens.rule, tokens.grid, strict=True):
-            tree = read_tree(self.domain, rule.tolist())
-            answers.append(solve(self.domain, tree, read_objects(self.domain, grid), self._ties).answer)
-        return np.array(answers, np.int64)
+        questions = self._read_questions(examples)
+        return np.array([solve(self.domain, tree, grid, self._ties).answer for tree, grid in questions], np.int64)
 
     def variables(self, examples: Examples) -> Variables:
-        from unseen.tasks.gcog.variables import list_variables
-
         return list_variables(self.domain, self._read_questions(examples), self._ties)
 
     def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
-        from unseen.tasks.gcog.variables import answer_with
-
         return answer_with(self.domain, self._read_questions(examples), self._ties, name, values, self.solve(examples))
 
     def expressions(self, examples: Examples) -> Expressions | None:
@@ -333,7 +322,7 @@ class GcogTask(Task):
         trees = [read_tree(self.domain, rule) for rule in self.tokens(examples).rule.tolist()]
         return Expressions(trees, [find_function(self.domain, tree) for tree in trees])
 
-    def _read_questions(self, examples: Examples) -> list[tuple[Tree, list[GridObject]]]:
+    def _read_questions(self, examples: Examples) -> list[Question]:
         """The tree of each example and the objects on its grid."""
         tokens = self.tokens(examples)
         pairs = zip(tokens.rule, tokens.grid, strict=True)
@@ -341,9 +330,7 @@ class GcogTask(Task):
 
     def view(self, examples: Examples, index: int) -> ExampleView:
         """Return one example as a tree, objects and a solution."""
-        tokens = self.tokens(examples[index : index + 1])
-        tree = read_tree(self.domain, tokens.rule[0].tolist())
-        objects = read_objects(self.domain, tokens.grid[0])
+        ((tree, objects),) = self._read_questions(examples[index : index + 1])
         solution = solve(self.domain, tree, objects, self._ties)
         return ExampleView(self.name, self.domain, tree, objects, solution, int(examples.targets[index]))
 

@@ -35,6 +35,7 @@ class PermutationGroup:
 
     def number(self, permutations: Ints) -> Ints:
         """The numbers of these permutations (…, points) among the elements."""
+        # Codes tell elements apart, so a binary search among the sorted codes finds the element.
         codes = self._encode(self.permutations)
         by_code = np.argsort(codes)
         numbers: Ints = by_code[np.searchsorted(codes[by_code], self._encode(permutations))]
@@ -43,6 +44,7 @@ class PermutationGroup:
     def _encode(self, permutations: Ints) -> Ints:
         """A number that tells elements apart: the image of the identity, or the digits of the permutation."""
         if self.regular:
+            # Element g is x → x · g, so the identity, which is 0, becomes g itself.
             return permutations[..., 0]
         points = permutations.shape[-1]
         code: Ints = permutations @ (points ** np.arange(points, dtype=np.int64))
@@ -102,6 +104,7 @@ class PermutationGroup:
         The product of cosets does not depend on the order of the factors. There are order / |commutator subgroup| of them.
         """
         subgroup = self.find_commutators(range(self.order))
+        # Row a, at the columns of the subgroup, lists the coset of a; its least element is the same for the whole coset.
         cosets: Ints = self.table[:, subgroup].min(1)
         return cosets
 

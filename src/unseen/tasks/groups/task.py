@@ -116,9 +116,6 @@ class WordProblem(Task):
             "ood/longest": Split("ood/longest", f"words {beyond} {self.longest} tokens", ("length",)),
         }
 
-    def size(self, split: str) -> int | None:
-        return self.train_size if self.get_split(split).name == "train" else self.evaluation_size
-
     def lengths_of(self, split: str) -> range:
         """The lengths of a split's words."""
         name = self.get_split(split).name
@@ -143,6 +140,7 @@ class WordProblem(Task):
         if self.answer == "every":
             multiplied = np.broadcast_to(np.arange(1, lengths[-1] + 1), tokens.shape)
             return Examples({"token": tokens}, products, {**factors, "prefix": self._name_range(multiplied)})
+        # The word is the first `length` tokens; those behind it were drawn, too, and are set to 0.
         mask = np.arange(lengths[-1]) < length[:, None]
         targets = products[np.arange(self.block), length - 1]
         return Examples(
@@ -350,6 +348,7 @@ class WordProblem(Task):
         while len(self._odds) <= tokens:
             before = self._odds[-1]
             after = np.zeros(self.group.order)
+            # All tokens are equally probable; column `element` of the table says what each product becomes with it.
             for element in self.token_elements:
                 np.add.at(after, self.group.table[:, element], before / len(self.token_elements))
             self._odds.append(after)

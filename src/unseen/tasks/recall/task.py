@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
-from math import comb, factorial
+from functools import cached_property
+from math import comb
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from unseen.spec import Field, Spec, Stream, Target
 from unseen.tasks import svg
 from unseen.tasks.base import Array, Examples, Shortcut, Split, Task
 from unseen.tasks.variables import Variables
+from unseen.tasks.verify.baselines import expect_commonest
 
 Count = Annotated[int, Option(ge=1)]
 _HELD_OUT = 5
@@ -85,9 +86,6 @@ class AssociativeRecall(Task):
             "ood/more": Split("ood/more", f"{more[0]} pairs in {more[1]} tokens", ("pairs",)),
         }
 
-    def size(self, split: str) -> int | None:
-        return self.train_size if self.get_split(split).name == "train" else self.evaluation_size
-
     def _sizes(self, split: str) -> tuple[int, int]:
         """Pairs and tokens of a context."""
         if split == "ood/longer":
@@ -133,12 +131,12 @@ class AssociativeRecall(Task):
         return np.array(answers, np.int64).reshape(examples.inputs["query"].shape)
 
     def variables(self, examples: Examples) -> Variables:
-        from unseen.tasks.recall.variables import list_variables
+        from unseen.tasks.recall.solver import list_variables
 
         return list_variables(examples.inputs["token"], examples.inputs["query"], self.keys, self.values)
 
     def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
-        from unseen.tasks.recall.variables import answer_with
+        from unseen.tasks.recall.solver import answer_with
         from unseen.tasks.variables import split_name
 
         stem, _ = split_name(name)
@@ -148,7 +146,7 @@ class AssociativeRecall(Task):
 
     def counterparts(self, examples: Examples, name: str, draws: Draws) -> Examples | None:
         """The same contexts with another value behind the key of one query, as far as the split has the combination."""
-        from unseen.tasks.recall.variables import find_value_positions
+        from unseen.tasks.recall.solver import find_value_positions
         from unseen.tasks.variables import split_name
 
         stem, number = split_name(name)
@@ -188,7 +186,7 @@ class AssociativeRecall(Task):
         for position, name in enumerate(context):
             x = 8 + position % columns * wide
             y = 26 + position // columns * 24
-            colour = {"k": "#00798c", "v": "#d1495b"}.get(name[0], "#7a828c")
+            colour = {"k": "#00798c", "v": "#d1495b"}.get(name[0], svg.GREY)
             body.append(svg.text(x + wide / 2, y, name, anchor="middle", colour=colour))
         y = 40 + -(-len(context) // columns) * 24
         queries = zip(examples.inputs["query"][index].tolist(), examples.targets[index].tolist(), strict=True)
@@ -251,7 +249,7 @@ class AssociativeRecall(Task):
     def _guess_present(self, split: str) -> float:
         """The expected share of the commonest value among the pairs: the best guess that ignores the keys."""
         pairs, _ = self._sizes(self.get_split(split).name)
-        return _expect_commonest(self.values, pairs)
+        return expect_commonest(self.values, pairs)
 
     def _guess_possible(self, split: str, held_out: bool) -> float:
         """The expected score of the commonest value among those that can belong to the queried key.
@@ -272,29 +270,5 @@ class AssociativeRecall(Task):
         scores = []
         for j in range(pairs):
             probability = comb(pairs - 1, j) * a**j * (1 - a) ** (pairs - 1 - j)
-            scores.append(probability * _expect_commonest(len(offsets), j + 1))
+            scores.append(probability * expect_commonest(len(offsets), j + 1))
         return sum(scores)
-
-
-@cache
-def _expect_commonest(values: int, draws: int) -> float:
-    """The expected share of the most frequent of `values` equally probable values in `draws` independent draws.
-
-    The most frequent of n draws from v values occurs at most m times with probability n! / vⁿ [xⁿ] (Σ_{j ≤ m} xʲ / j!)ᵛ.
-
-    >>> _expect_commonest(2, 2)
-    0.75
-    """
-    at_most = []
-    for most in range(draws + 1):
-        # The coefficients of the series for one value; the product over all values is its power.
-        series = np.zeros(draws + 1)
-        series[: most + 1] = [1 / factorial(j) / values**j for j in range(most + 1)]
-        power = np.zeros(draws + 1)
-        power[0] = 1.0
-        for _ in range(values):
-            power = np.convolve(power, series)[: draws + 1]
-        at_most.append(power[draws] * float(factorial(draws)))
-    # The mean of a count is the sum over m of the probability that it exceeds m.
-    expected = sum(1 - probability for probability in at_most[:-1])
-    return float(expected / draws)

@@ -65,54 +65,29 @@ def presence_law(scenarios: Sequence[Scenario], two_pairs: bool, other_shown: fl
     return PresenceLaw(np.array(present), np.array(answers), np.array(shares))
 
 
-def slot_present(slot: int, present: Bools) -> Bools:
-    """Yes if the feature of a slot is present."""
-    return present[:, slot]
-
-
-def _any_present(present: Bools) -> Bools:
-    return np.asarray(present.any(axis=1))
-
-
-def _pair_complete(present: Bools) -> Bools:
-    return np.asarray((present[:, 0::2] & present[:, 1::2]).any(axis=1))
-
-
-def _first_pair_complete(present: Bools) -> Bools:
-    return present[:, 0] & present[:, 1]
-
-
-def _first_of_either_pair(present: Bools) -> Bools:
-    return present[:, 0] | present[:, 2]
-
-
-def _at_least(count: int, present: Bools) -> Bools:
-    return np.asarray(present.sum(axis=1) >= count)
-
-
-_ONE_FEATURE: dict[str, Decide] = {
-    "one feature: a present": partial(slot_present, 0),
-    "one feature: b present": partial(slot_present, 1),
+DECISIONS: dict[str, Decide] = {
+    "one feature: a present": lambda present: present[:, 0],
+    "one feature: b present": lambda present: present[:, 1],
+    "any relevant feature present": lambda present: np.any(present, axis=1),
+    "a pair complete, order ignored": lambda present: np.any(present[:, 0::2] & present[:, 1::2], axis=1),
+    "one feature per pair, either present": lambda present: present[:, 0] | present[:, 2],
+    "first pair complete": lambda present: present[:, 0] & present[:, 1],
+    "at least 2 of 4 present": lambda present: present.sum(1) >= 2,
+    "at least 3 of 4 present": lambda present: present.sum(1) >= 3,
 }
-_ANY: dict[str, Decide] = {"any relevant feature present": _any_present}
-_ORDER_IGNORED: dict[str, Decide] = {"a pair complete, order ignored": _pair_complete}
-_HALF_OF_THE_QUERY: dict[str, Decide] = {
-    "one feature per pair, either present": _first_of_either_pair,
-    "first pair complete": _first_pair_complete,
-}
-_COUNTING: dict[str, Decide] = {
-    "at least 2 of 4 present": partial(_at_least, 2),
-    "at least 3 of 4 present": partial(_at_least, 3),
-}
+_ONE_FEATURE = ("one feature: a present", "one feature: b present")
+_ANY = ("any relevant feature present",)
+_ORDER_IGNORED = ("a pair complete, order ignored",)
+_HALF_OF_THE_QUERY = ("one feature per pair, either present", "first pair complete")
 
-PRESENCE_RULES: dict[str, dict[str, Decide]] = {
-    "T1": {},
-    "T2": _ONE_FEATURE | _ANY,
+PRESENCE_RULES: dict[str, tuple[str, ...]] = {
+    "T1": (),
+    "T2": _ONE_FEATURE + _ANY,
     "T3": _ONE_FEATURE,
-    "T4": _ONE_FEATURE | _ANY,
-    "T5": _ANY | _HALF_OF_THE_QUERY | _COUNTING,
-    "T6": _ONE_FEATURE | _ANY | _ORDER_IGNORED,
-    "T7": _ANY | _ORDER_IGNORED | _HALF_OF_THE_QUERY,
+    "T4": _ONE_FEATURE + _ANY,
+    "T5": (*_ANY, *_HALF_OF_THE_QUERY, "at least 2 of 4 present", "at least 3 of 4 present"),
+    "T6": _ONE_FEATURE + _ANY + _ORDER_IGNORED,
+    "T7": _ANY + _ORDER_IGNORED + _HALF_OF_THE_QUERY,
 }
 """The rules that depend on presence only, by task. A rule that is the task itself is not among them."""
 
@@ -127,7 +102,8 @@ def task_shortcuts(plan: BlockPlan, single: bool, other_shown: float | None) -> 
     if not two_pairs or other_shown is not None:
         law = presence_law(plan.scenarios, two_pairs, other_shown or 0.0)
     shortcuts = []
-    for name, decide in PRESENCE_RULES[plan.task].items():
+    for name in PRESENCE_RULES[plan.task]:
+        decide = DECISIONS[name]
         ceiling = law.accuracy(decide) if law else None
         shortcuts.append(Shortcut(name, partial(answer_by_presence, decide), ceiling))
     if plan.task in ("T2", "T4", "T5"):
@@ -376,7 +352,7 @@ def one_feature_ceiling(plan: BlockPlan) -> float:
     slots = plan.relevant.shape[1]
     # Of all queries, slots / features have the feature in one of their slots; for the others it is a coin toss.
     law = presence_law(plan.scenarios, slots == 4, 1 / 2)
-    best = max(law.accuracy(partial(slot_present, slot)) for slot in range(slots))
+    best = max(float(law.share[law.present[:, slot] == law.answer].sum()) for slot in range(slots))
     return float(1 / 2 + (best - 1 / 2) * slots / plan.features)
 
 

@@ -52,8 +52,8 @@ def query_numbers(examples: Examples) -> list[list[int]]:
 # Writing
 
 
-def write_tsv(examples: Examples, path: str | Path) -> None:
-    """Write examples in the published form."""
+def format_tsv(examples: Examples) -> bytes:
+    """Examples in the published form."""
     sequence = examples.inputs["sequence"]
     count, length, features = sequence.shape
     # The fields of all sequences as one text, each with a tab in front.
@@ -61,28 +61,40 @@ def write_tsv(examples: Examples, path: str | Path) -> None:
     text[:, :, 1:] = sequence + ord("0")
     fields = text.tobytes()
     width = length * (features + 1)
-    with Path(path).open("wb") as file:
-        for row, (query, answer) in enumerate(zip(query_numbers(examples), examples.targets[:, 0], strict=True)):
-            numbers = " and ".join(map(str, query))
-            file.write(b"sequence%b\n" % fields[row * width : (row + 1) * width])
-            file.write(f"query\thave you seen {numbers}\nanswer\t{'yes' if answer else 'no'}\n".encode())
+    lines = []
+    for row, (query, answer) in enumerate(zip(query_numbers(examples), examples.targets[:, 0], strict=True)):
+        numbers = " and ".join(map(str, query))
+        lines.append(b"sequence%b\n" % fields[row * width : (row + 1) * width])
+        lines.append(f"query\thave you seen {numbers}\nanswer\t{'yes' if answer else 'no'}\n".encode())
+    return b"".join(lines)
 
 
-def write_json_lines(examples: Examples, path: str | Path) -> None:
-    """Write examples as JSON lines."""
+def write_tsv(examples: Examples, path: str | Path) -> None:
+    """Write examples in the published form."""
+    Path(path).write_bytes(format_tsv(examples))
+
+
+def format_json_lines(examples: Examples) -> bytes:
+    """Examples as JSON lines."""
     sequence = examples.inputs["sequence"]
     # All active features one after the other, and where those of each token end.
     active = np.nonzero(sequence)[2].tolist()
     boundaries = np.cumsum(sequence.sum(axis=2, dtype=np.int64)).reshape(sequence.shape[:2]).tolist()
     start = 0
-    with Path(path).open("wb") as file:
-        for row, query, answer in zip(boundaries, query_numbers(examples), examples.targets[:, 0], strict=True):
-            tokens = []
-            for stop in row:
-                tokens.append(active[start:stop])
-                start = stop
-            record = {"sequence": tokens, "query": query, "answer": bool(answer)}
-            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+    lines = []
+    for row, query, answer in zip(boundaries, query_numbers(examples), examples.targets[:, 0], strict=True):
+        tokens = []
+        for stop in row:
+            tokens.append(active[start:stop])
+            start = stop
+        record = {"sequence": tokens, "query": query, "answer": bool(answer)}
+        lines.append(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+    return b"".join(lines)
+
+
+def write_json_lines(examples: Examples, path: str | Path) -> None:
+    """Write examples as JSON lines."""
+    Path(path).write_bytes(format_json_lines(examples))
 
 
 # Reading

@@ -64,6 +64,7 @@ def _draw_regular_pairs(half: int, degree: int, distinct: bool, draws: Draws) ->
     pairs = [(low[i], high[(i + step) % half]) for i, step in product(range(half), range(degree))]
     if degree > 2 or not distinct:
         present = set(pairs)
+        # Far more switches than pairs, so that nothing of the ring is left.
         for i, j in draws.integers(len(pairs), (20 * len(pairs), 2)).tolist():
             (a, b), (c, d) = pairs[i], pairs[j]
             if distinct and ((a, d) in present or (c, b) in present):

@@ -17,7 +17,6 @@ from unseen.tasks.retrieval.mapping import Table
 _SLOT_COLOURS = ("#d1495b", "#00798c", "#edae49", "#5c4d7d")
 _PALE = "#c9ced6"
 _BLANK = "#f4f5f7"
-_GREY = "#7a828c"
 _FONT_SIZE = 11
 MOST_LISTED = 100
 """The number of tokens that are listed of one example."""
@@ -88,7 +87,7 @@ def draw_picture(name: str, table: Table, examples: Examples, index: int) -> str
     for feature in range(features):
         y = _TOP_MARGIN + feature * _STEP + 11
         weight = "bold" if feature in colours else "normal"
-        colour = colours.get(feature, _GREY)
+        colour = colours.get(feature, svg.GREY)
         body.append(svg.text(_LEFT_MARGIN - 6, y, str(feature), _FONT_SIZE, "end", weight, colour))
     label_step = 1 if length <= 20 else 5  # every label where there is room, every fifth where there is not
     for token in range(0, length, label_step):

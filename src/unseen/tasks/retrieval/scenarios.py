@@ -74,6 +74,7 @@ def deal_scenarios(table: Sequence[Scenario], deck: Ints, draws: Draws) -> Ints:
     drawing its scenario, and measurements on a block are free of the noise of scenario counts.
     """
     edges = np.cumsum([scenario.weight / 2 for scenario in table])[:-1]
+    # Cards lie at even distances on the interval from 0 to 1, which the scenarios divide; one draw shifts all of them.
     return np.searchsorted(edges, (deck + draws.uniform()) / len(deck), side="right")
 
 

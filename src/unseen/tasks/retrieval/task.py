@@ -226,9 +226,6 @@ class Retrieval(Task):
     def validation(self) -> str:
         return "ood/single" if self.occurrences == "free" else "iid"
 
-    def size(self, split: str) -> int | None:
-        return self.train_size if self.get_split(split).name == "train" else self.evaluation_size
-
     def generate(self, split: str, draws: Draws) -> Examples:
         examples = generate(self._plan_of(split), self._single_share(split), self.block, draws)
         if self.test_lengths:
@@ -249,7 +246,7 @@ class Retrieval(Task):
         return solve_all(self.kind, examples.inputs["sequence"], examples.inputs["query"], self.table)[:, None]
 
     def variables(self, examples: Examples) -> Variables:
-        from unseen.tasks.retrieval.variables import list_variables
+        from unseen.tasks.retrieval.solver import list_variables
 
         return list_variables(self.kind, examples.inputs["sequence"], examples.inputs["query"], self.table)
 
@@ -260,12 +257,10 @@ class Retrieval(Task):
         return Expressions(queries, pairs)
 
     def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
-        from unseen.tasks.retrieval.variables import answer_with
+        from unseen.tasks.retrieval.solver import answer_with
 
-        inputs = examples.inputs
-        return answer_with(
-            self.kind, inputs["sequence"], inputs["query"], self.table, name, values, self.solve(examples)
-        )
+        sequences, queries = examples.inputs["sequence"], examples.inputs["query"]
+        return answer_with(self.kind, sequences, queries, self.table, name, values, self.solve(examples))
 
     def describe(self, examples: Examples, index: int) -> str:
         from unseen.tasks.retrieval.render import describe

@@ -175,6 +175,7 @@ def _search(queries: list[Floats], nearest: bool) -> Ints:
         distance = asking[0] * queries[0] + asking[1] * queries[1]
         if nearest:
             np.negative(distance, out=distance)
+    # No token finds itself; argmin takes the first of equal distances, which is the tie rule of the solver.
     distance[:, itself, itself] = np.inf
     partner: Ints = distance.argmin(axis=2)
     return partner

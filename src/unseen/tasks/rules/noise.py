@@ -93,6 +93,7 @@ class Noise:
         if self.kind in ("flip", "logit"):
             probability: Floats | float = self.level
             if self.kind == "logit":
+                # The probability of the wrong class falls with the distance of the answer from the boundary at 0.
                 ratio = np.abs(answers) / scale[examples.inputs["rule"]] / self.level
                 probability = expit(-ratio).reshape(targets.shape)
             flipped = (draws.uniform(targets.shape) < probability).astype(targets.dtype)
@@ -203,6 +204,7 @@ def balanced_rules(counts: Floats, draws: Draws) -> Array:
     whole = np.floor(counts + 1e-9).astype(np.int64)
     total = round(float(counts.sum()))
     order = np.argsort(whole - counts, kind="stable")
+    # `order` begins with the largest fractions that were cut off; a stable sort makes ties go to the lower rule.
     whole[order[: total - int(whole.sum())]] += 1
     rules: Array = np.repeat(np.arange(len(counts)), whole)[draws.permutation(total)]
     return rules

@@ -16,8 +16,6 @@ from unseen.tasks.rules.generate import AnswerKind, Coefficients, Matrices, mha_
 _MOST_NUMBERS = 3
 """How many numbers of a vector are printed."""
 
-_INK = "#22262b"
-_GREY = "#7a828c"
 _PALE = "#eceef1"
 _PLUS = "#00798c"
 _MINUS = "#d1495b"
@@ -169,9 +167,9 @@ def picture_mlp(name: str, rules: Coefficients, examples: Examples, index: int) 
     clip = svg.element("clipPath", svg.rectangle(-half, -half, size, size), id="plane")
     plane = [
         svg.rectangle(-half, -half, size, size, fill=_PALE),
-        _line(-half, 0, half, 0, _GREY),
-        _line(0, -half, 0, half, _GREY),
-        _line(-2 * beta * reach, 2 * alpha * reach, 2 * beta * reach, -2 * alpha * reach, _INK, 2),
+        _line(-half, 0, half, 0, svg.GREY),
+        _line(0, -half, 0, half, svg.GREY),
+        _line(-2 * beta * reach, 2 * alpha * reach, 2 * beta * reach, -2 * alpha * reach, svg.INK, 2),
         _line(0, 0, alpha * reach / 3, beta * reach / 3, _PLUS, 2),
         svg.element("circle", cx=round(x1 * unit, 1), cy=round(x2 * unit, 1), r=5, fill=_sign_colour(y)),
     ]
@@ -184,15 +182,15 @@ def picture_mlp(name: str, rules: Coefficients, examples: Examples, index: int) 
     ]
     for tick in range(-math.floor(far), math.floor(far) + 1, max(1, math.floor(far) // 2)):
         label = str(tick).replace("-", "−")
-        body.append(svg.text(left + half + tick * unit, top + size + 14, label, 10, "middle", colour=_GREY))
-        body.append(svg.text(left - 5, top + half - tick * unit + 4, label, 10, "end", colour=_GREY))
+        body.append(svg.text(left + half + tick * unit, top + size + 14, label, 10, "middle", colour=svg.GREY))
+        body.append(svg.text(left - 5, top + half - tick * unit + 4, label, 10, "end", colour=svg.GREY))
     x = left + size + 20
     has_classes = isinstance(examples.targets[index, 0], np.integer)
     positive = "class 1 (y ≥ 0)" if has_classes else "y ≥ 0"
     negative = "class 0 (y < 0)" if has_classes else "y < 0"
     legend = [
         (svg.element("circle", cx=x + 8, cy=top + 14, r=5, fill=_sign_colour(y)), "the example"),
-        (_line(x, top + 38, x + 16, top + 38, _INK, 2), "y = 0"),
+        (_line(x, top + 38, x + 16, top + 38, svg.INK, 2), "y = 0"),
         (_line(x, top + 62, x + 16, top + 62, _PLUS, 2), "where y grows"),
         (svg.element("circle", cx=x + 8, cy=top + 86, r=5, fill=_PLUS), positive),
         (svg.element("circle", cx=x + 8, cy=top + 110, r=5, fill=_MINUS), negative),
@@ -219,7 +217,7 @@ def picture_mha(name: str, rules: Coefficients, examples: Examples, index: int, 
             body.append(svg.element("path", d=path, fill="none", stroke=colour, stroke_opacity=0.6))
             body.append(svg.element("circle", cx=step * i + 30, cy=height + rise, r=3, fill=colour))
     for n, r in enumerate(rule.tolist()):
-        body.append(svg.element("circle", cx=step * n + 30, cy=height, r=12, fill="#ffffff", stroke=_INK))
+        body.append(svg.element("circle", cx=step * n + 30, cy=height, r=12, fill="#ffffff", stroke=svg.INK))
         body.append(svg.text(step * n + 30, height + 4, str(r), 11, "middle"))
     title = f"{name}: rule of each token; where it reads v (above) and v′ (below)"
     return _document(max(step * len(rule) + 14, 430), 2 * height, title, body)
@@ -234,8 +232,8 @@ def picture_rnn(name: str, rules: Matrices, examples: Examples, index: int) -> s
     left, top = 76, 40
     bottom = top + step * states.shape[1]
     body = [
-        svg.text(left - 8, top + 10, "s, number 1", 10, "end", colour=_GREY),
-        svg.text(left - 8, bottom - 2, f"number {states.shape[1]}", 10, "end", colour=_GREY),
+        svg.text(left - 8, top + 10, "s, number 1", 10, "end", colour=svg.GREY),
+        svg.text(left - 8, bottom - 2, f"number {states.shape[1]}", 10, "end", colour=svg.GREY),
         svg.text(left - 8, bottom + 15, "token", 11, "end", "bold"),
         svg.text(left - 8, bottom + 32, "rule", 11, "end", "bold"),
         svg.text(left - 8, bottom + 49, "s · w", 11, "end", "bold"),
@@ -245,7 +243,7 @@ def picture_rnn(name: str, rules: Matrices, examples: Examples, index: int) -> s
         for k, value in enumerate(state.tolist()):
             opacity = f"{abs(value) / largest:.2f}"
             body.append(svg.rectangle(x, top + step * k, 20, step - 1, fill=_sign_colour(value), fill_opacity=opacity))
-        body.append(svg.text(x + 10, bottom + 15, str(n), 10, "middle", colour=_GREY))
+        body.append(svg.text(x + 10, bottom + 15, str(n), 10, "middle", colour=svg.GREY))
         body.append(svg.text(x + 10, bottom + 32, str(int(rule[n])), 11, "middle"))
         colour = _sign_colour(float(state @ rules.w))
         body.append(svg.element("circle", cx=x + 10, cy=bottom + 45, r=5, fill=colour))

@@ -21,8 +21,7 @@ from unseen.tasks.base import Array, Artefact, DataSeed, Examples, Expressions, 
 from unseen.tasks.rules.audit import judge_file
 from unseen.tasks.rules.generate import AnswerKind, Coefficients, Matrices, Process, make_labels
 from unseen.tasks.rules.noise import Noise, balanced_rules, observe
-from unseen.tasks.rules.solver import classify
-from unseen.tasks.rules.variables import answer_with_rule, list_rules
+from unseen.tasks.rules.solver import answer_with_rule, classify, list_rules
 from unseen.tasks.variables import Variables, split_name
 
 PresetName = Literal["clean", "paper"]
@@ -206,18 +205,18 @@ class Rules(Task):
     def splits(self) -> Mapping[str, Split]:
         return {name: Split(name, shift.summary()) for name, shift in self.shifts.items()}
 
-    def size(self, split: str) -> int | None:
-        return self.train_size if self.get_split(split).name == "train" else None
-
     def generate(self, split: str, draws: Draws) -> Examples:
         shift = self.shift(split)
         numbers_field = self.spec.inputs[0]
         # The rules are drawn before the numbers; the order is part of the data.
         rule = draw_rules(self.prior_of(shift), (self.block, shift.length) if shift.length else self.block, draws)
         numbers = self.draw(shift, draws)
-        answers = make_labels(self.process, self.parameters, numbers, rule, self.kind, nearest=self.choices.nearest)
+        answers = self._label(numbers, rule, self.kind)
         inputs = {numbers_field.name: numbers.reshape(*rule.shape, numbers_field.width), "rule": rule}
         return Examples(inputs, self._as_targets(answers, rule), {"rule": rule})
+
+    def _label(self, numbers: Array, rule: Array, kind: AnswerKind) -> Array:
+        return make_labels(self.process, self.parameters, numbers, rule, kind, nearest=self.choices.nearest)
 
     def blocks(self, split: str, data_seed: DataSeed) -> Callable[[int], Examples]:
         make_block = super().blocks(split, data_seed)
@@ -242,9 +241,7 @@ class Rules(Task):
             rule = examples.inputs["rule"].copy()
             block_rules = balanced[number * self.block : (number + 1) * self.block]
             rule[: len(block_rules)] = block_rules  # the rest of the last block belongs to no training set
-            answers = make_labels(
-                self.process, self.parameters, self.numbers(examples), rule, self.kind, nearest=self.choices.nearest
-            )
+            answers = self._label(self.numbers(examples), rule, self.kind)
             return Examples({**examples.inputs, "rule": rule}, self._as_targets(answers, rule), {"rule": rule})
 
         return make_stratified
@@ -256,9 +253,7 @@ class Rules(Task):
         if noise.kind == "logit":
             scale = self.answer_scales
             kind: AnswerKind = "readout" if self.process == "rnn" else "regression"
-            numbers = self.numbers(examples)
-            rule = examples.inputs["rule"]
-            answers = make_labels(self.process, self.parameters, numbers, rule, kind, nearest=self.choices.nearest)
+            answers = self._label(self.numbers(examples), examples.inputs["rule"], kind)
         elif noise.kind in ("gaussian", "laplace"):
             scale = np.asarray(self.answer_scale)
         return noise.add(examples, draws, self.rules, scale, answers)

@@ -25,9 +25,16 @@ from unseen.tasks.rules.generate import (
 )
 from unseen.tasks.rules.noise import state_scales
 from unseen.tasks.rules.render import describe_mha, describe_mlp, describe_rnn, picture_mha, picture_mlp, picture_rnn
-from unseen.tasks.rules.solver import classify, solve_mha, solve_mlp, solve_rnn
+from unseen.tasks.rules.solver import (
+    classify,
+    find_tokens,
+    list_looked_up,
+    list_signs,
+    solve_mha,
+    solve_mlp,
+    solve_rnn,
+)
 from unseen.tasks.rules.task import NOISY, RegressionTarget, Rules, Shift, draw_rules
-from unseen.tasks.rules.variables import find_tokens, list_looked_up, list_signs
 from unseen.tasks.variables import NONE, Variables, split_name
 
 _SEQUENCES = 100
@@ -36,7 +43,29 @@ _MEASURED = 4096
 """Test examples on which the size of the answers is measured."""
 
 
-class RulesMlp(Rules):
+class _SumRules(Rules):
+    # What rules/mlp and rules/mha share. (No docstring, because data cards show those of all classes of a task.)
+
+    @cached_property
+    def parameters(self) -> Coefficients:
+        assert self.process != "rnn"
+        return task_parameters(self.process, self.rules, self.task_seed)
+
+    @cached_property
+    def answer_scales(self) -> Floats:
+        scales: Floats = np.hypot(self.parameters.alpha, self.parameters.beta)
+        return scales
+
+    def mean_size(self, split: str) -> float:
+        shift = self.shift(split)
+        return shift.amplitude * zero_loss(self.parameters, self.prior_of(shift))
+
+    def clean_ceilings(self, split: str) -> Mapping[str, float]:
+        shift = self.shift(split)
+        return sum_ceilings(self.parameters, self.prior_of(shift), shift.length, self.setting == "classification")
+
+
+class RulesMlp(_SumRules):
     """rules/mlp: y = alpha[c] · x1 + beta[c] · x2. With two rules, alpha = (1, 2) and beta = (0.5, −1):
 
         x = (1, 4), rule 0     → y = 3, class 1
@@ -54,10 +83,6 @@ class RulesMlp(Rules):
     name: Literal["rules/mlp"] = "rules/mlp"
 
     @cached_property
-    def parameters(self) -> Coefficients:
-        return task_parameters("mlp", self.rules, self.task_seed)
-
-    @cached_property
     def spec(self) -> Spec:
         return self.make_spec("x", 2, None)
 
@@ -70,19 +95,6 @@ class RulesMlp(Rules):
         pairs = zip(numbers.tolist(), rule.tolist(), strict=True)
         return np.array([solve_mlp(alpha, beta, x, r) for x, r in pairs], np.float64)
 
-    @cached_property
-    def answer_scales(self) -> Floats:
-        scales: Floats = np.hypot(self.parameters.alpha, self.parameters.beta)
-        return scales
-
-    def mean_size(self, split: str) -> float:
-        shift = self.shift(split)
-        return shift.amplitude * zero_loss(self.parameters, self.prior_of(shift))
-
-    def clean_ceilings(self, split: str) -> Mapping[str, float]:
-        pi = self.prior_of(self.shift(split))
-        return sum_ceilings(self.parameters, pi, 0, self.setting == "classification")
-
     def describe(self, examples: Examples, index: int) -> str:
         return describe_mlp(self.name, self.parameters, examples, index)
 
@@ -90,7 +102,7 @@ class RulesMlp(Rules):
         return picture_mlp(self.name, self.parameters, examples, index)
 
 
-class RulesMha(Rules):
+class RulesMha(_SumRules):
     """rules/mha: every token has, for every rule, two queries q, q′ and two values v, v′, and one rule c that counts
     for it.
 
@@ -126,10 +138,6 @@ class RulesMha(Rules):
         return self.length
 
     @cached_property
-    def parameters(self) -> Coefficients:
-        return task_parameters("mha", self.rules, self.task_seed)
-
-    @cached_property
     def spec(self) -> Spec:
         return self.make_spec("features", self._block_width * self.rules, Stream("tokens", self.length, "set"))
 
@@ -158,7 +166,7 @@ class RulesMha(Rules):
 
     def variables(self, examples: Examples) -> Variables:
         rule = examples.inputs["rule"]
-        looked_up = list_looked_up(self._blocks(examples), rule, self.choices.nearest)
+        looked_up = list_looked_up(self.numbers(examples), rule, self.choices.nearest)
         return {**super().variables(examples), **looked_up}
 
     def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
@@ -166,7 +174,7 @@ class RulesMha(Rules):
         if stem == "rule":
             return super().answer_with(examples, name, values)
         rule = examples.inputs["rule"]
-        blocks = self._blocks(examples)
+        blocks = self.numbers(examples)
         answers = self.answers(examples.inputs["features"], rule)
         for index, value in enumerate(values.tolist()):
             if value != NONE:
@@ -182,26 +190,10 @@ class RulesMha(Rules):
                 answers[index, n] = alpha * block[first][-2] + beta * block[second][-1]
         return self._as_targets(classify(answers) if self.setting == "classification" else answers, rule)
 
-    def _blocks(self, examples: Examples) -> Array:
+    def numbers(self, examples: Examples) -> Array:
         """The numbers of every token for every rule, (B, N, R, numbers)."""
         rule = examples.inputs["rule"]
         return examples.inputs["features"].reshape(*rule.shape, self.rules, self._block_width)
-
-    @cached_property
-    def answer_scales(self) -> Floats:
-        scales: Floats = np.hypot(self.parameters.alpha, self.parameters.beta)
-        return scales
-
-    def numbers(self, examples: Examples) -> Array:
-        return self._blocks(examples)
-
-    def mean_size(self, split: str) -> float:
-        shift = self.shift(split)
-        return shift.amplitude * zero_loss(self.parameters, self.prior_of(shift))
-
-    def clean_ceilings(self, split: str) -> Mapping[str, float]:
-        shift = self.shift(split)
-        return sum_ceilings(self.parameters, self.prior_of(shift), shift.length, self.setting == "classification")
 
     def describe(self, examples: Examples, index: int) -> str:
         return describe_mha(self.name, self.parameters, examples, index, self.choices.nearest)
@@ -275,17 +267,19 @@ class RulesRnn(Rules):
             x *= np.float32(shift.amplitude)
         return x
 
-    def answers(self, numbers: Array, rule: Array) -> Floats:
+    def _states(self, numbers: Array, rule: Array) -> Floats:
+        """The states by the plain solver, (B, N, D)."""
         rules = self.parameters
         pairs = zip(numbers.astype(np.float64), rule.tolist(), strict=True)
-        states = np.array([solve_rnn(rules.A, rules.B, x, r) for x, r in pairs]).reshape(*rule.shape, self.dimension)
-        return states if self.kind == "regression" else states @ rules.w
+        return np.array([solve_rnn(rules.A, rules.B, x, r) for x, r in pairs]).reshape(*rule.shape, self.dimension)
+
+    def answers(self, numbers: Array, rule: Array) -> Floats:
+        states = self._states(numbers, rule)
+        return states if self.kind == "regression" else states @ self.parameters.w
 
     def variables(self, examples: Examples) -> Variables:
-        rules = self.parameters
-        pairs = zip(examples.inputs["x"].astype(np.float64), examples.inputs["rule"].tolist(), strict=True)
-        states = np.array([solve_rnn(rules.A, rules.B, x, r) for x, r in pairs])
-        return {**super().variables(examples), **list_signs(states @ rules.w)}
+        states = self._states(examples.inputs["x"], examples.inputs["rule"])
+        return {**super().variables(examples), **list_signs(states @ self.parameters.w)}
 
     @cached_property
     def answer_scales(self) -> Floats:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from math import factorial
 from typing import Literal
 
 import numpy as np
@@ -191,6 +193,7 @@ def _number_combinations(problem: _Problem) -> tuple[Ints | None, str]:
     if not spec.streams or not once:
         return None, ""
     names = ", ".join(field.name for field in spec.along(None))
+    # Equal rows are one combination. (NumPy 2.0 returned the inverse with the axes of its input.)
     return np.unique(np.hstack(once), axis=0, return_inverse=True)[1].reshape(-1), f"given {names}"
 
 
@@ -249,6 +252,7 @@ def _predict_class_by_threshold(problem: _Problem) -> _Prediction:
     prediction = _predict_majority(problem)
     for group in extract_columns(problem.spec, problem.examples):
         for thresholds in _list_thresholds(group):
+            # One product counts, for all columns, how often each class occurs above the threshold.
             above = (group.values[:first] > thresholds).astype(np.float32).T @ onehot
             below = total - above
             hits = above.max(1) + below.max(1)
@@ -326,3 +330,30 @@ _REGRESSIONS: dict[str, Callable[[_Problem], _Prediction]] = {
     "single-feature": _predict_value_by_threshold,
     "bag-of-tokens": _predict_value_from_bag,
 }
+
+
+# ------------------------------------------------------------------------------------------------------- expected scores
+
+
+@cache
+def expect_commonest(values: int, draws: int) -> float:
+    """The expected share of the most frequent of `values` equally probable values in `draws` independent draws.
+
+    The most frequent of n draws from v values occurs at most m times with probability n! / vⁿ [xⁿ] (Σ_{j ≤ m} xʲ / j!)ᵛ.
+
+    >>> expect_commonest(2, 2)
+    0.75
+    """
+    at_most = []
+    for most in range(draws + 1):
+        # The coefficients of the series for one value; the product over all values is its power.
+        series = np.zeros(draws + 1)
+        series[: most + 1] = [1 / factorial(j) / values**j for j in range(most + 1)]
+        power = np.zeros(draws + 1)
+        power[0] = 1.0
+        for _ in range(values):
+            power = np.convolve(power, series)[: draws + 1]
+        at_most.append(power[draws] * float(factorial(draws)))
+    # The mean of a count is the sum over m of the probability that it exceeds m.
+    expected = sum(1 - probability for probability in at_most[:-1])
+    return float(expected / draws)

@@ -216,6 +216,7 @@ def check_streams(case: SplitCase) -> Verdict:
     for seed in _SEEDS:
         keys = _hash_inputs(case.task.sample(name, count, data_seed=seed))
         for start in range(count - length + 1):
+            # The first seed with this run of examples; any other seed with it shares the run.
             other = seed_of_run.setdefault(b"".join(keys[start : start + length]), seed)
             if other != seed:
                 return "FAIL", f"data seeds {other!r} and {seed!r} share {length} consecutive examples"
