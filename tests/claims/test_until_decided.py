@@ -45,7 +45,8 @@ CLAIMS = (
 )  # fmt: skip
 HOURS = 0.02
 SLOW_HOURS = 1.5e-4
-KILLS = 6
+KILLS = 3
+"""One of the runner, of a worker and of all of them."""
 WITH_CLAIMS = replace(STUDY, own_claims=CLAIMS)
 
 
@@ -85,7 +86,7 @@ def test_it_looks_decides_and_ends(undisturbed: tuple[Path, list[Decision]]) -> 
     assert decisions[-1].verdicts == verdicts
 
 
-@pytest.mark.parametrize("chunks", [1, 4, 9, 15])
+@pytest.mark.parametrize("chunks", [1, 9])
 def test_killed_and_resumed_it_ends_alike(
     undisturbed: tuple[Path, list[Decision]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int
 ) -> None:
@@ -183,9 +184,10 @@ def test_with_workers_that_are_killed_at_random_it_ends_alike(
     """The runner, a worker, or all of them; before anything is done, and while the longer runs are trained."""
     out, chance = tmp_path / "killed", random.Random(20)
     total = steps_done(longer[0])
-    moments = [0, *sorted(chance.randrange(total * 9 // 10) for _ in range(KILLS - 1))]
+    # The second half is left, so that the study does not end before its last kill where this process has to wait.
+    moments = [0, *sorted(chance.randrange(total // 2) for _ in range(KILLS - 1))]
     whom = [("all", "runner", "worker")[number % 3] for number in range(KILLS)]
-    kills, child, deadline = 0, start(out), time.monotonic() + 600
+    kills, child, deadline = 0, start(out), time.monotonic() + 3600
     while time.monotonic() < deadline:
         if child.poll() is not None:
             if child.returncode == 0:

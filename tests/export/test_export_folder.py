@@ -96,7 +96,7 @@ def test_a_killed_export_does_not_look_complete(tmp_path: Path) -> None:
         "out",
     ]
     child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while not list(tmp_path.glob(".out.*.partial/train.jsonl")):
         assert child.poll() is None and time.monotonic() < end
         time.sleep(0.02)

@@ -22,7 +22,7 @@ from unseen.store.schema import Outcome
 from unseen.studies.trial import Trial
 from unseen.training.checkpoint import unpack
 
-PATIENCE = 120.0
+PATIENCE = 600.0
 """Seconds until a test gives up: a busy machine is no failure."""
 
 

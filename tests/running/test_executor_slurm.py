@@ -272,7 +272,7 @@ def test_a_pilot_without_work_leaves_although_the_runner_is_there(tmp_path: Path
     pilot = Pilot(tmp_path, patience=0.3)
     thread = threading.Thread(target=pilot.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + 600.0
     while thread.is_alive() and time.monotonic() < deadline:
         (session / "alive").touch()  # the sign of life by which a runner of an earlier release kept its pilots
         time.sleep(0.05)
@@ -312,7 +312,7 @@ with Store.write(out) as store:
 """
 
 
-def wait_for(happened: Callable[[], object], seconds: float = 120.0) -> None:
+def wait_for(happened: Callable[[], object], seconds: float = 600.0) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline
@@ -348,7 +348,7 @@ def test_jobs_and_the_runner_are_killed_and_the_table_is_the_same(tmp_path: Path
         runner.kill()
         runner.wait()
         assert len(fake_slurm.jobs(commands)) == 2  # pilots wait for the next runner
-        subprocess.run(command, env=environment, check=True, timeout=300)
+        subprocess.run(command, env=environment, check=True, timeout=3600)
     finally:
         runner.kill()
         runner.wait()

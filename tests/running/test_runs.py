@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -64,33 +63,33 @@ def test_more_seeds_leave_the_old_rows_as_they_are(undisturbed: Path, tmp_path: 
 
 
 SCRIPT = """
-import sys, unseen
-task = unseen.task("retrieval/T1", length=5, train_size=500, evaluation_size=300)
-import unseen.api
+import os, signal, sys, unseen, unseen.api
 from unseen.running.runner import Settings
-unseen.api.Settings = lambda **k: Settings(**{**k, "chunk_seconds": 0.02})
+from unseen.store import store
+place, count = {"file": (store, "write_file"), "commit": (store.Store, "commit")}[sys.argv[2]], int(sys.argv[3])
+function, calls = getattr(*place), []
+def call_and_die(*arguments):
+    result = function(*arguments)
+    calls.append(arguments)
+    if len(calls) == count:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+setattr(*place, call_and_die)
+unseen.api.Settings = lambda **k: Settings(**{**k, "chunk_seconds": 1e-9})  # a step in each chunk
+task = unseen.task("retrieval/T1", length=5, train_size=500, evaluation_size=300)
 unseen.train(task, "retrieval-transformer", seeds=3, out=sys.argv[1], steps=40, batch=10, validate_every=10,
              validation_examples=100, progress="none", stack=3)
 """
 
 
 def test_a_killed_run_goes_on_to_the_same_rows_in_another_process(undisturbed: Path, tmp_path: Path) -> None:
-    out, kills = tmp_path / "r", 0
-    for _ in range(40):
-        child = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)], stderr=subprocess.PIPE)
-        files = {f.name for f in (out / "checkpoints").glob("*.safetensors")} if out.exists() else set()
-        while child.poll() is None:
-            now = {f.name for f in (out / "checkpoints").glob("*.safetensors")} if out.exists() else set()
-            if now - files and kills < 3:  # killed in mid-work, after something new was saved
-                child.send_signal(signal.SIGKILL)
-                kills += 1
-                break
-            time.sleep(0.005)
-        _, said = child.communicate()
-        if child.returncode == 0:
-            break
-        assert child.returncode == -signal.SIGKILL, said.decode()
-    assert kills == 3
+    """Killed when a checkpoint has its file, and no row yet; then twice after a transaction; the last time it ends."""
+    out = tmp_path / "r"
+    for function, count, code in (("file", 3, -9), ("commit", 9, -9), ("commit", 14, -9), ("commit", 0, 0)):
+        command = [sys.executable, "-c", SCRIPT, str(out), function, str(count)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert len(list((out / "checkpoints").glob("*.safetensors"))) == (code != 0) + (function == "file")
     assert rows(out) == rows(undisturbed)
     assert list((out / "checkpoints").iterdir()) == []
 

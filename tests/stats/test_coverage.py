@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +17,27 @@ REPETITIONS = 250
 NOISE = 0.03
 """About two standard errors of a rate of 5 %."""
 PROMISED = [key for key in POPULATIONS if key[0] != "sometimes failing"]
+CASES = [
+    (*PROMISED[(i + j + k) % len(PROMISED)], mode, criteria, units)
+    for i, criteria in enumerate(CRITERIA)
+    for j, units in enumerate(UNITS)
+    for k, mode in enumerate(("fixed", "until decided"))
+]
+"""Every pair of a population, a mode, a number of criteria and one of units; the page has all combinations of them."""
+
+
+def test_the_cases_cover_every_pair() -> None:
+    factors = [PROMISED, ("fixed", "until decided"), CRITERIA, UNITS]
+    rows = [(case[:2], *case[2:]) for case in CASES]
+    for (a, first), (b, second) in combinations(enumerate(factors), 2):
+        assert {(row[a], row[b]) for row in rows} == set(product(first, second))
 
 
 def test_looks_spend_the_error_of_a_verdict() -> None:
     assert sum(look.alpha for look in LOOKS) == pytest.approx(ALPHA)
 
 
-@pytest.mark.parametrize(("seeds", "spreads"), PROMISED)
-@pytest.mark.parametrize("mode", ["fixed", "until decided"])
-@pytest.mark.parametrize("criteria", CRITERIA)
-@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize(("seeds", "spreads", "mode", "criteria", "units"), CASES)
 def test_verdicts_are_rarely_wrong(seeds: str, spreads: str, mode: str, criteria: int, units: int) -> None:
     errors = simulate(POPULATIONS[seeds, spreads], criteria, units, REPETITIONS, METHODS[mode])
     assert errors.contradicted <= 0.05 + NOISE

@@ -8,6 +8,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,43 @@ axes:
 
 def python(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], cwd=directory, capture_output=True, text=True)
+
+
+RUN_LINES = """
+import contextlib, io, json, os, runpy, sys
+searched, results = [os.getcwd(), *sys.path[1:]], []
+for line in json.loads(sys.argv[1]):
+    sys.argv, sys.path[:], code, errors = ["unseen", *line.split()], searched, 0, io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.redirect_stderr(errors):
+        try:
+            runpy.run_module("unseen", run_name="__main__", alter_sys=True)
+        except SystemExit as ended:
+            code = ended.code or 0
+    results.append([code, output.getvalue(), errors.getvalue(), os.path.exists("marker")])
+print(json.dumps(results))
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one command line did, and whether the mark of foreign code was there after it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    marked: bool
+
+
+def run_lines(directory: Path, lines: Sequence[str]) -> list[Result]:
+    """Several command lines of `python -m unseen`, one after another in one process, which imports torch once.
+
+    Code that any of them imports runs in that process as it would in its own.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_LINES, json.dumps(lines)], cwd=directory, capture_output=True, text=True, timeout=600
+    )
+    assert not done.returncode, done.stderr
+    return [Result(*result) for result in json.loads(done.stdout)]
 
 
 def change_database(store: Path, statement: str, *values: str) -> None:
@@ -131,6 +171,8 @@ COMMANDS = {
     "records": ["records add STORE --partial --out zips", "records list zips", "records check zips"],
 }
 ONE_EACH = {command: lines[0] for command, lines in COMMANDS.items()} | {"inspect": "inspect STORE"}
+Looked = tuple[str, dict[str, Result]]
+"""The name of a store, and the results by command line."""
 CALLS = {
     "unseen.results": "unseen.results('STORE')",
     "unseen.report": "unseen.report('STORE')",
@@ -141,17 +183,35 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("store", ["plain", "older", "file"])
+@pytest.fixture(scope="module", params=["plain", "older", "file"])
+def looked(request: pytest.FixtureRequest, stores: Path, tmp_path_factory: pytest.TempPathFactory) -> Looked:
+    """All commands that look at a store, one after another; their results by line."""
+    directory = Path(shutil.copytree(stores, tmp_path_factory.mktemp("looked") / "copy"))
+    lines = [
+        line for command, lines in COMMANDS.items() if command != "track" or find_spec("tensorboard") for line in lines
+    ]
+    results = run_lines(directory, [line.replace("STORE", request.param) for line in lines])
+    return request.param, dict(zip(lines, results, strict=True))
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_command_that_looks_imports_what_a_store_names(command: str, store: str, directory: Path) -> None:
+def test_no_command_that_looks_imports_what_a_store_names(command: str, looked: Looked) -> None:
     if command == "track":
         pytest.importorskip("tensorboard")
+    store, results = looked
     for line in COMMANDS[command]:
-        done = python(directory, "-m", "unseen", *line.replace("STORE", store).split())
+        result = results[line]
         refused = command == "records" and store == "file"  # a study without a version gives no records file
-        assert refused or not done.returncode, done.stderr
-        assert "Traceback" not in done.stderr
-        assert not (directory / "marker").exists(), line
+        assert refused or not result.returncode, result.stderr
+        assert "Traceback" not in result.stderr
+        assert not result.marked, line
+
+
+def test_code_of_the_store_that_is_imported_in_any_line_is_noticed(directory: Path) -> None:
+    """The tests above would fail: `models mine:Bag` imports the class, in the middle of other lines."""
+    (directory / "mine.py").write_text(MARKING_CODE + CODE)
+    results = run_lines(directory, ["results plain", "models mine:Bag", "results plain"])
+    assert [result.marked for result in results] == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -182,11 +242,12 @@ def test_the_program_finds_a_class_in_the_current_directory_after_what_is_instal
 
 
 @pytest.mark.parametrize("store", ["plain", "older", "file"])
-@pytest.mark.parametrize("call", CALLS)
-def test_no_function_that_looks_imports_what_a_store_names(call: str, store: str, directory: Path) -> None:
+def test_no_function_that_looks_imports_what_a_store_names(store: str, directory: Path) -> None:
     # Python itself, and torch when it is imported, search the current directory of somebody's own session for packages.
     (directory / "mine-1.0.dist-info" / "entry_points.txt").write_text(ENTRY_POINTS.partition("[torch.backends]")[0])
-    done = python(directory, "-c", f"import unseen; {CALLS[call].replace('STORE', store)}")
+    mark = "assert not Path('marker').exists(), {!r}"
+    steps = [step for name, call in CALLS.items() for step in (call.replace("STORE", store), mark.format(name))]
+    done = python(directory, "-c", "\n".join(["import unseen; from pathlib import Path", *steps]))
     assert not done.returncode, done.stderr
     assert not (directory / "marker").exists()
 
@@ -198,8 +259,8 @@ def test_parameters_are_recorded_and_reported(directory: Path) -> None:
     database.close()
     theirs, _, ours, _ = [run["parameters"] for run in facts]
     assert theirs != ours
+    assert [result.returncode for result in run_lines(directory, ["report plain", "report older"])] == [0, 0]
     for store, expected in (("plain", {theirs, ours}), ("older", {ours})):
-        assert not python(directory, "-m", "unseen", "report", store).returncode
         page = (directory / store / "report.html").read_text()
         cells = {count: f'<td class="number">{count:,}</td>'.replace(",", "\u202f") for count in (theirs, ours)}
         assert {count for count, cell in cells.items() if cell in page} == expected
@@ -213,8 +274,7 @@ def test_the_number_of_parameters_is_no_difference_between_two_stores(directory:
     assert "parameters" not in done.stdout
 
 
-@pytest.mark.parametrize("command", ["results", "claims", "report"])
-def test_a_file_that_a_store_names_is_not_opened(command: str, directory: Path) -> None:
+def test_a_file_that_a_store_names_is_not_opened(directory: Path) -> None:
     """A pipe that is opened would never end; a path is no part of a record, which holds what a file said."""
     os.mkfifo(directory / "pipe")
     with Store.write(directory / "plain") as store:
@@ -222,6 +282,5 @@ def test_a_file_that_a_store_names_is_not_opened(command: str, directory: Path) 
         store._db.execute(changed, (str(directory / "pipe"),))
         write_checksums(store._db, ("trials",), range(1, 5))
         store._db.commit()
-    arguments = [sys.executable, "-m", "unseen", command, "plain"]
-    done = subprocess.run(arguments, cwd=directory, capture_output=True, text=True, timeout=120)
-    assert not done.returncode, done.stderr
+    for result in run_lines(directory, ["results plain", "claims plain", "report plain"]):
+        assert not result.returncode, result.stderr

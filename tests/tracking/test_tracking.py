@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -186,9 +184,16 @@ def test_a_run_that_goes_on_is_added_to_and_what_a_kill_left_is_cut_off(
 
 
 SCRIPT = """
-import sys, unseen, unseen.api
+import os, signal, sys, unseen, unseen.api
 from unseen.running.runner import Settings
 from unseen.tracking import follow
+save = follow.LogWriter._save_states
+def save_and_die(self):
+    if sys.argv[2] != "before":
+        save(self)
+    if sys.argv[2] != "never":
+        os.kill(os.getpid(), signal.SIGKILL)
+follow.LogWriter._save_states = save_and_die
 follow.follow.__wrapped__.__defaults__ = (0.1,)
 unseen.api.Settings = lambda **k: Settings(**{**k, "chunk_seconds": 0.1})
 unseen.train(unseen.task("retrieval/T1", length=3, train_size=500, evaluation_size=300), "retrieval-transformer",
@@ -199,24 +204,14 @@ unseen.train(unseen.task("retrieval/T1", length=3, train_size=500, evaluation_si
 
 @pytest.mark.slow
 def test_killed_and_resumed_nothing_is_counted_twice(tmp_path: Path) -> None:
+    """Killed when logs are written, before and after it is noted how far."""
     pytest.importorskip("tensorboard")
-    out, kills = tmp_path / "r", 0
+    out = tmp_path / "r"
     logs = out / "tracking" / "tensorboard"
-    for _ in range(4):
-        child = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)], stderr=subprocess.PIPE)
-        began = (logs / STATE_FILE).stat().st_mtime_ns if (logs / STATE_FILE).is_file() else 0
-        while child.poll() is None and kills < 2:
-            if (logs / STATE_FILE).is_file() and (logs / STATE_FILE).stat().st_mtime_ns > began:
-                time.sleep(0.05 * kills)
-                os.kill(child.pid, signal.SIGKILL)
-                kills += 1
-                break
-            time.sleep(0.002)
-        _, said = child.communicate()
-        if child.returncode == 0:
-            break
-        assert child.returncode == -signal.SIGKILL, said.decode()
-    assert child.returncode == 0 and kills == 2
+    for moment, code in (("before", -signal.SIGKILL), ("after", -signal.SIGKILL), ("never", 0)):
+        done = subprocess.run([sys.executable, "-c", SCRIPT, str(out), moment], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert (logs / STATE_FILE).exists() == (moment != "before")
     same(from_tensorboard(logs), held(out))
 
 

@@ -31,13 +31,27 @@ def run(trainer: Trainer) -> tuple[Trainer, list[Point]]:
     return trainer, points
 
 
-def stacks_of(member: int) -> dict[int, list[list[int]]]:
-    """Stacks of each size with a member in the first, a middle or the last position."""
-    stacks = {}
-    for size, positions in {2: (0, 1), 5: (2, 4), 16: (0, 15)}.items():
+POSITIONS = {2: (0, 1), 5: (2, 4), 16: (0, 15)}
+"""Sizes of stacks, and two positions in each: the first, a middle or the last one."""
+
+
+def stacks_of(member: int, number: int) -> list[list[int]]:
+    """A stack of each size with a member in one of its positions; the number of a model alternates between them."""
+    stacks = []
+    for offset, (size, positions) in enumerate(POSITIONS.items()):
+        position = positions[(number + offset) % 2]
         others = list(range(100, 100 + size - 1))
-        stacks[size] = [[*others[:position], member, *others[position:]] for position in positions]
+        stacks.append([*others[:position], member, *others[position:]])
     return stacks
+
+
+def test_models_with_attention_and_recurrent_ones_come_in_every_position() -> None:
+    for kind in ("transformer", "lstm"):
+        numbers = [number for number, name in enumerate(MODELS) if kind in name]
+        stacks = [stack for number in numbers for stack in stacks_of(7, number)]
+        assert {(len(stack), stack.index(7)) for stack in stacks} == {
+            (size, position) for size, positions in POSITIONS.items() for position in positions
+        }
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -46,12 +60,11 @@ def test_bit_for_bit_in_float32(model: str) -> None:
     alone, curve = run(Trainer(job([7], model, **short)))
     start = Trainer(job([7], model)).stack.member(0)
     assert any(not torch.equal(start[k], alone.last["run7"][k]) for k in start)  # it did train
-    for size, stacks in stacks_of(7).items():
-        for seeds in stacks:
-            together, points = run(Trainer(job(seeds, model, **short)))
-            for name, value in alone.last["run7"].items():
-                assert torch.equal(together.last["run7"][name], value), (size, seeds, name)
-            assert [p for p in points if p.key == "run7"] == curve
+    for seeds in stacks_of(7, list(MODELS).index(model)):
+        together, points = run(Trainer(job(seeds, model, **short)))
+        for name, value in alone.last["run7"].items():
+            assert torch.equal(together.last["run7"][name], value), (seeds, name)
+        assert [p for p in points if p.key == "run7"] == curve
 
 
 @pytest.mark.parametrize("model", MODELS)
