@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from writing import table
+from writing import table, unfold
 
 from unseen.report.module_scores import (
     ALIGNMENT,
@@ -44,12 +44,14 @@ class Question:
     reference: str
     measures: tuple[str, ...]
     without: str | None = None
+    across: tuple[str, str, str] | None = None
+    """An axis and two of its levels: is the difference larger at the first than at the second?"""
 
 
 QUESTIONS = {
     "rules-routers": (Question("routing", "softmax", (ALIGNMENT, COLLAPSE, ERROR, BEYOND)),),
     "rules-data": (
-        Question("gating", "none", (ERROR, BEYOND, GAP)),
+        Question("gating", "none", (ERROR, BEYOND, GAP), across=("train_size", "256", "endless")),
         Question("train_size", "endless", (ALIGNMENT, COLLAPSE), without="truth"),
     ),
 }
@@ -68,7 +70,7 @@ def describe_what_helps(file: RecordsFile) -> str:
     parts = [_introduce(file, runs)]
     for question in QUESTIONS[file.manifest.study]:
         parts += _compare(runs, axes, question)
-    return "\n\n".join([*parts, _list_values(runs, axes)])
+    return "\n\n".join([*parts, unfold("All values, means over tasks", _list_values(runs, axes))])
 
 
 def _introduce(file: RecordsFile, runs: pd.DataFrame) -> str:
@@ -79,7 +81,8 @@ def _introduce(file: RecordsFile, runs: pd.DataFrame) -> str:
         "the share of wrong answers or, in regression, the loss in units of always predicting zero; a gap is the error in "
         "distribution minus that on training data. Relative alignment is "
         "that of the modules divided by that of uniform weights: 0 for a module per rule, 1 for no specialization. "
-        f"Intervals are 95 %, Student's t over {runs['task_seed'].nunique()} tasks, and not corrected for how many there are; what is "
+        f"Intervals are 95 %, Student's t over {runs['task_seed'].nunique()} tasks (longer towards the middle of the scale for means close to 0 or 1: "
+        "[statistics](../statistics.md)), and not corrected for how many there are; what is "
         "said to differ also differs after Holm's correction over all comparisons of that measure. That a "
         "difference was not shown does not mean that there is none."
     )
@@ -101,14 +104,50 @@ def _compare(runs: pd.DataFrame, axes: Sequence[str], question: Question) -> lis
                 ours, theirs = _by_task(others, measure), _by_task(reference, measure)
                 if ours and theirs:
                     estimates[measure][name] = compare_means(ours, theirs, covers="tasks")
-    lines = [f"**Compared with {question.axis} {question.reference}** (differences; below 0 is better):"]
+    parts = _tabulate(f"Compared with {question.axis} {question.reference}", estimates, [*fixed, question.axis])
+    if question.across is not None:
+        parts += _compare_across(runs, axes, question)
+    return parts
+
+
+def _compare_across(runs: pd.DataFrame, axes: Sequence[str], question: Question) -> list[str]:
+    """The same differences at one level of an axis minus those at another, paired by task."""
+    assert question.across is not None
+    axis, first, second = question.across
+    fixed = [name for name in axes if name not in (question.axis, axis)]
+    estimates: dict[str, dict[tuple[str, ...], Estimate]] = {measure: {} for measure in question.measures}
+    for key, group in runs.groupby(fixed, sort=False):
+        for level in dict.fromkeys(group[question.axis].astype(str)):
+            if level == question.reference:
+                continue
+            name = (*map(str, key), level)
+            for measure in question.measures:
+                differences = [
+                    _differ_by_task(group[group[axis].astype(str) == size], measure, question, level)
+                    for size in (first, second)
+                ]
+                estimates[measure][name] = compare_means(*differences, covers="tasks")
+    title = f"The difference from {question.axis} {question.reference} at {axis} {first} minus that at {second}"
+    return _tabulate(title, estimates, [*fixed, question.axis])
+
+
+def _differ_by_task(runs: pd.DataFrame, measure: str, question: Question, level: str) -> dict[str, float]:
+    """The measure at a level minus that at the reference level, for each task that has both."""
+    levels = runs[question.axis].astype(str)
+    ours, theirs = _by_task(runs[levels == level], measure), _by_task(runs[levels == question.reference], measure)
+    return {task: ours[task] - theirs[task] for task in ours.keys() & theirs.keys()}
+
+
+def _tabulate(title: str, estimates: dict[str, dict[tuple[str, ...], Estimate]], labels: Sequence[str]) -> list[str]:
+    """What differs in sentences, and all differences as a table that opens at a click."""
+    lines = [f"**{title}** (below 0 is better; named by {', '.join(labels)}):", ""]
     for measure, found in estimates.items():
         lines += [f"* {sentence}" for sentence in _say_what_differs(measure, found)]
     names = dict.fromkeys(name for found in estimates.values() for name in found)
     rows = []
     for name in names:
-        rows.append([*name, *(_write(estimates[measure].get(name)) for measure in question.measures)])
-    return ["\n".join([lines[0], "", *lines[1:]]), table([*fixed, question.axis, *question.measures], rows)]
+        rows.append([*name, *(_write(found.get(name)) for found in estimates.values())])
+    return ["\n".join(lines), unfold(f"All differences: {len(rows)}", table([*labels, *estimates], rows))]
 
 
 def _by_task(runs: pd.DataFrame, measure: str) -> dict[str, float]:
@@ -135,8 +174,7 @@ def _list_values(runs: pd.DataFrame, axes: Sequence[str]) -> str:
         for measure in measures:
             values = list(_by_task(group, measure).values())
             digits = 0 if measure == TIME else 3
-            # Only a gap may be negative.
-            bounds = mean_interval(values).within(-math.inf if measure == GAP else 0.0, math.inf) if values else None
+            bounds = mean_interval(values).within(*_limits(measure, group)) if values else None
             interval = ""
             if bounds is not None and bounds.low == bounds.low:
                 interval = f" [{bounds.low:.{digits}f}, {bounds.high:.{digits}f}]"
@@ -144,7 +182,18 @@ def _list_values(runs: pd.DataFrame, axes: Sequence[str]) -> str:
         learning_rate = [f"{group['learning_rate'].iloc[0]:g}"] if rated else []
         rows.append([*map(str, key), *learning_rate, *cells, str(len(group))])
     head = [*axes, *(["learning rate"] if rated else []), *measures, "runs"]
-    return f"**All values**, means over tasks:\n\n{table(head, rows)}"
+    return table(head, rows)
+
+
+def _limits(measure: str, runs: pd.DataFrame) -> tuple[float, float]:
+    """The least and the largest value that a measure can have in these runs."""
+    if measure == TIME:
+        return 0.0, math.inf
+    regression = "setting" in runs and bool((runs["setting"] == "regression").all())
+    unbounded = regression and measure in (ERROR, BEYOND, TRAINED, GAP)
+    # A loss in units of that of predicting zero can be above one. Only a gap may be negative.
+    high = math.inf if unbounded else 1.0
+    return (-high if measure == GAP else 0.0), high
 
 
 def _write(estimate: Estimate | None) -> str:

@@ -41,6 +41,13 @@ def fold(kind: str, title: str, body: str) -> str:
     return f'??? {kind} "{title}"\n\n{indent(body, "    ")}'
 
 
+def unfold(title: str, body: str) -> str:
+    """A block that opens at a click on the site and on code hosts; nothing if it has nothing in it."""
+    if not body:
+        return ""
+    return f'<details markdown="1">\n<summary>{title}</summary>\n\n{body}\n\n</details>'
+
+
 def sections(parts: dict[str, str]) -> str:
     """Those that have something to say, under their titles."""
     return "\n\n".join(f"## {title}\n\n{body}" for title, body in parts.items() if body)

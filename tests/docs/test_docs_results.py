@@ -110,6 +110,41 @@ def test_what_helps_compares_routers_within_tasks_at_the_best_learning_rate() ->
     assert describe_what_helps(SimpleNamespace(records=records, manifest=manifest)) == ""
 
 
+def test_what_helps_asks_whether_modules_gain_more_where_data_are_scarce() -> None:
+    # Without modules: error .10 at both sizes. With them, less by these numbers, one per task.
+    gains = {"256": [0.04, 0.05, 0.06], "endless": [0.01, 0.03, 0.02]}
+    rows = []
+    for size, gating, task in product(gains, ("none", "joint"), range(3)):
+        error = 0.10 - (gains[size][task] if gating == "joint" else 0.0)
+        for split, metric, value in (
+            ("iid", "accuracy", 1 - error),
+            ("ood/amplitude=2", "accuracy", 0.5),
+            ("train", "accuracy", 1.0),
+            ("iid", "specialization/alignment_normalised", 0.001 if task else 0.9),
+            ("iid", "specialization/collapse_avg", 0.2),
+        ):
+            if gating == "joint" or not metric.startswith("specialization/"):
+                trial = f"{size} {gating} {task}"
+                rows.append((trial, "regression", gating, size, task, "best", "", split, metric, value, 0))
+    columns = ["trial", "setting", "gating", "train_size", "task_seed", "selection", "factor", "split", "metric"]
+    records = pd.DataFrame(rows, columns=[*columns, "value", "not_converged"])
+    entries = pd.DataFrame({"trial": records["trial"].unique(), "best_step": 10})
+    manifest = SimpleNamespace(study="rules-data", selection="best", axes=["setting", "gating", "train_size"])
+    page = describe_what_helps(SimpleNamespace(records=records, manifest=manifest, entries=entries))
+    _, title, scarce = page.partition(
+        "**The difference from gating none at train_size 256 minus that at endless** (below 0 is better; named by setting, gating):"
+    )
+    assert title
+    differences = [some - more for more, some in zip(gains["256"], gains["endless"], strict=True)]
+    low, high = ttest_1samp(differences, 0).confidence_interval()
+    expected = f"{sum(differences) / 3:+.3f} [{low:+.3f}, {high:+.3f}]"
+    assert f"| regression | joint | {expected} | +0.000 [+0.000, +0.000] |" in scarce
+    assert '<details markdown="1">\n<summary>All differences: 1</summary>\n\n|' in scarce
+    # The interval of an alignment ends where alignments end; that of a loss does not.
+    (values,) = [line for line in page.splitlines() if line.startswith("| regression | joint | 256 | 0.301")]
+    assert "0.301 [0.000, 1.000]" in values
+
+
 def test_the_inside_of_different_models_is_not_averaged(tmp_path: Path) -> None:
     level = "first_position[0],embed,all"
     values = {"retrieval-transformer": 0.9, "retrieval-lstm": 0.1}

@@ -199,7 +199,7 @@ def _fold(title: str, items: Sequence[str]) -> list[str]:
     if not items:
         return []
     summary = f"<summary>{title}: {len(items)}</summary>"
-    return ["<details>", summary, "", *(f"* {item}" for item in items), "", "</details>", ""]
+    return ['<details markdown="1">', summary, "", *(f"* {item}" for item in items), "", "</details>", ""]
 
 
 def _link_to(store: JudgedStore, scale: str, link: Link) -> str:

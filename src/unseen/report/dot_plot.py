@@ -216,7 +216,8 @@ def _panel_layers(
     averages = panel.averages.assign(offset=_line_offsets(line_of(panel.averages), lines, below=True))
     layers += [
         alt.Chart(averages[averages["low"].notna()])
-        .mark_rule(strokeWidth=3 if single else 2, strokeCap="round", opacity=0.55)
+        # Few runs make long intervals: clipped, one does not run over the neighbouring panel.
+        .mark_rule(strokeWidth=3 if single else 2, strokeCap="round", opacity=0.55, clip=True)
         .encode(x=x("low"), x2=alt.X2("high:Q"), y=y, yOffset=offset, color=colour, tooltip=tooltip),
         alt.Chart(averages)
         .mark_tick(thickness=3, size=12 if single else 9, orient="vertical")

@@ -94,7 +94,7 @@ def _make_panel(measure: str, name: str, runs: pd.DataFrame, series: Sequence[st
 _CAPTION = (
     "Relative alignment is 0 where every rule has a module of its own and 1 where modules do not tell rules apart; collapse is 0 "
     "where modules are used evenly. An error is the share of wrong answers or, in regression, the loss divided by that of always "
-    "predicting 0. Lower is better everywhere. Dots: runs; ticks: means with 95 % intervals over them, each run on a task of its own."
+    "predicting 0. Lower is better everywhere. Dots: runs; ticks: means with 95 % intervals over them, each run on a task of its own; intervals end at the edge of a panel."
 )
 FIGURES = (
     Figure(
