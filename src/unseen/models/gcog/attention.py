@@ -77,7 +77,7 @@ class GcogAttention(TensorModule):
         scores = tokens.scores(keyed.transpose(0, 1).contiguous().flatten(1, 2)).unflatten(1, (heads, count))
         if self.table is not None:
             sequence = tokens.sequence
-            scores = scores + self.table.to_end(query.transpose(0, 1), len(sequence.places), sequence.read_at)
+            scores = scores + self.table.to_end(query.transpose(0, 1), len(sequence.positions), sequence.read_at)
         padded = mask_barrier(tokens, scores.dtype)
         weights = ctx.capture(name, (scores if padded is None else scores + padded).softmax(-1))
         mixed = tokens.mix(weights.flatten(1, 2)).unflatten(1, (heads, count)).transpose(0, 1)
@@ -87,7 +87,7 @@ class GcogAttention(TensorModule):
     def forward(self, tokens: TokenView, ctx: Context, name: str) -> Tensor:
         """From all tokens to all tokens: (B, T, width). Captured activations: the weights, under `name`."""
         query_map, key_map, value_map, query_bias, value_bias = self.maps()
-        length = len(tokens.sequence.places)
+        length = len(tokens.sequence.positions)
         if length == 1:  # a single token attends to itself, with weight 1
             return self._project_out(tokens.project(value_map, value_bias))
         # One product for queries, keys and values; the scale goes into the small map, and keys have no bias.

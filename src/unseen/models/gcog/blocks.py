@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from unseen.config import Config
 from unseen.models.context import Context
 from unseen.models.gcog.attention import GcogAttention, attend_folded
-from unseen.models.gcog.inputs import RULE_PLACES, TokenRows, make_reader
+from unseen.models.gcog.inputs import RULE_POSITIONS, TokenRows, make_reader
 from unseen.models.gcog.tokens import DenseTokens, LazyTokens, RowEmbedding, TokenView
 from unseen.models.layers.linear import Linear, TensorModule, gelu
 from unseen.models.layers.norm import LayerNorm
@@ -51,11 +51,11 @@ class GcogOptions(Config):
         """Whether the codes of positions are added to the tokens."""
         return self.positions == "absolute"
 
-    def make_table(self, heads: int = 1, more_places: int = 0) -> DistanceTable | None:
-        """The table of distances in a rule and `more_places` tokens after it, if positions are relative."""
+    def make_table(self, heads: int = 1, more_positions: int = 0) -> DistanceTable | None:
+        """The table of distances in a rule and `more_positions` tokens after it, if positions are relative."""
         if self.absolute:
             return None
-        return DistanceTable(RULE_PLACES + more_places, self.width // heads, causal=self.causal)
+        return DistanceTable(RULE_POSITIONS + more_positions, self.width // heads, causal=self.causal)
 
 
 class JointOptions(GcogOptions):
@@ -143,14 +143,14 @@ class JointStream(nn.Module):
         self.options = options
         self.reader = make_reader(spec, options.pad_mask)
         fields = self.reader.rule_fields + self.reader.stimulus_fields
-        self.embed = RowEmbedding(fields, options.width, positions=options.absolute, dropout=options.pos_dropout)
+        self.embed = RowEmbedding(fields, options.width, has_codes=options.absolute, dropout=options.pos_dropout)
 
     def make_table(self, heads: int = 1) -> DistanceTable | None:
         """The table of distances in the sequence, if positions are relative."""
         return self.options.make_table(heads, self.reader.stimulus_length)
 
     def forward(self, inputs: Mapping[str, Tensor], ctx: Context) -> TokenView:
-        start = RULE_PLACES if self.options.stim_position == "fixed" else None
+        start = RULE_POSITIONS if self.options.stim_position == "fixed" else None
         tokens: TokenView = self.embed(self.reader.joint(inputs, self.embed.weight.dtype, start), ctx)
         return tokens
 
@@ -178,7 +178,7 @@ class StreamBlock(nn.Module):
     ) -> None:
         super().__init__()
         self.name = name
-        self.embed = RowEmbedding(fields, options.width, positions=table is None, dropout=options.pos_dropout)
+        self.embed = RowEmbedding(fields, options.width, has_codes=table is None, dropout=options.pos_dropout)
         self.block = GcogBlock(options.width, options.width, table=table)
 
     def forward(self, rows: TokenRows, ctx: Context) -> TokenView:

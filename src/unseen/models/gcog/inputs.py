@@ -14,7 +14,7 @@ from unseen.models.layers.constants import arange, constant
 from unseen.models.requirements import describe_target
 from unseen.spec import Field, Spec
 
-RULE_PLACES = 100
+RULE_POSITIONS = 100
 """The number of positions that relative positions reserve for a rule, and the first position of a fixed stimulus."""
 
 
@@ -22,12 +22,12 @@ RULE_PLACES = 100
 class TokenRows:
     """Tokens as rows of numbers.
 
-    `rows` (B, T, columns); `places`, the positions of the T tokens; `mask` (B, T), true where a token is real, or None if
+    `rows` (B, T, columns); `positions`, those of the T tokens; `mask` (B, T), true where a token is real, or None if
     all are; `read_at` (B,), the index of the token that is read, or None if it is the last.
     """
 
     rows: Tensor
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     mask: Tensor | None = None
     read_at: Tensor | None = None
 
@@ -45,11 +45,11 @@ class InputReader:
     def rule(self, inputs: Mapping[str, Tensor], dtype: torch.dtype) -> TokenRows:
         """The rule, read at its last real token."""
         rows = number_rows(self.rule_fields, inputs, dtype)
-        places = tuple(range(rows.shape[1]))
+        positions = tuple(range(rows.shape[1]))
         if self.mask is None:
-            return TokenRows(rows, places)
+            return TokenRows(rows, positions)
         mask = inputs[self.mask]
-        return TokenRows(rows, places, mask, _count_real(mask) - 1)
+        return TokenRows(rows, positions, mask, _count_real(mask) - 1)
 
     def stimulus(self, inputs: Mapping[str, Tensor], dtype: torch.dtype) -> TokenRows:
         """The stimulus, read at its last token."""
@@ -67,7 +67,7 @@ class InputReader:
         stimulus = inputs[self.stimulus_fields[0].name].shape[1]
         joint = {f.name: _pad(f, inputs[f.name], (0, stimulus)) for f in self.rule_fields}
         joint |= {f.name: _pad(f, inputs[f.name], (rule, 0)) for f in self.stimulus_fields}
-        places = tuple(range(rule + stimulus))
+        positions = tuple(range(rule + stimulus))
         if start is not None:
             if rule > start:
                 raise UsageError(
@@ -75,17 +75,19 @@ class InputReader:
                     "arrived; choose stim_position=following"
                 )
             mask = None if self.mask is None else F.pad(inputs[self.mask], (0, stimulus), value=True)
-            return TokenRows(number_rows(fields, joint, dtype), (*places[:rule], *range(start, start + stimulus)), mask)
+            return TokenRows(
+                number_rows(fields, joint, dtype), (*positions[:rule], *range(start, start + stimulus)), mask
+            )
         if self.mask is None:
-            return TokenRows(number_rows(fields, joint, dtype), places)
+            return TokenRows(number_rows(fields, joint, dtype), positions)
         mask = inputs[self.mask]
         count = _count_real(mask)[:, None]
-        position = arange(len(places), mask.device)
+        position = arange(len(positions), mask.device)
         # From the end of the rule on, the tokens come from behind its padding; the clamped ones are padding themselves.
-        source = (position + (position >= count) * (rule - count)).clamp_max(len(places) - 1)
+        source = (position + (position >= count) * (rule - count)).clamp_max(len(positions) - 1)
         joint = {name: _take(values, source) for name, values in joint.items()}
         rows = number_rows(fields, joint, dtype)
-        return TokenRows(rows, places, position < count + stimulus, count[:, 0] + stimulus - 1)
+        return TokenRows(rows, positions, position < count + stimulus, count[:, 0] + stimulus - 1)
 
 
 def make_reader(spec: Spec, pad_mask: bool) -> InputReader:

@@ -56,10 +56,10 @@ class GcogRecurrent(nn.Module):
         dtype = self.input_weight.dtype
         rule = self.reader.rule(inputs, dtype)
         stimulus = self.reader.stimulus(inputs, dtype)
-        if len(stimulus.places) != self.reader.stimulus_length:
+        if len(stimulus.positions) != self.reader.stimulus_length:
             raise UsageError(
                 f"the recurrent gcog models read a stimulus of {self.reader.stimulus_length} tokens, "
-                f"{len(stimulus.places)} arrived; train one on the other grid"
+                f"{len(stimulus.positions)} arrived; train one on the other grid"
             )
         rule_weight, stimulus_weight = self.input_weight.split(self.sizes)
         from_stimulus = affine(stimulus.rows.flatten(1), stimulus_weight, self.input_bias)

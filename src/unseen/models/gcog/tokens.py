@@ -107,14 +107,14 @@ class LazyTokens:
 
 
 class RowEmbedding(nn.Module):
-    """A linear map of rows, plus sinusoidal codes of positions if `positions`, with `dropout` on the sum.
+    """A linear map of rows, plus sinusoidal codes of positions if `has_codes`, with `dropout` on the sum.
 
     Columns of numbers start like a linear layer with that many inputs, those of a category like an embedding.
     """
 
-    def __init__(self, fields: tuple[Field, ...], width: int, *, positions: bool, dropout: float) -> None:
+    def __init__(self, fields: tuple[Field, ...], width: int, *, has_codes: bool, dropout: float) -> None:
         super().__init__()
-        self.positions = positions
+        self.has_codes = has_codes
         self.dropout = dropout
         numbers = count_columns(tuple(f for f in fields if f.kind != "category"))
         bound = 1 / math.sqrt(numbers) if numbers else 0.0
@@ -126,29 +126,29 @@ class RowEmbedding(nn.Module):
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
 
     def forward(self, sequence: TokenRows, ctx: Context) -> TokenView:
-        tokens = LazyTokens(sequence, self.weight, self._code(sequence.places), self.bias)
-        if self.positions and self.dropout and ctx.training:  # dropout acts on each token, which must be computed
+        tokens = LazyTokens(sequence, self.weight, self._code(sequence.positions), self.bias)
+        if self.has_codes and self.dropout and ctx.training:  # dropout acts on each token, which must be computed
             return DenseTokens(ctx.dropout(tokens.states(), self.dropout), sequence)
         return tokens
 
     def again(self, states: Tensor, sequence: TokenRows, ctx: Context) -> TokenView:
         """The states of a layer as the tokens of the next, with the codes added again."""
-        if self.positions:
-            states = ctx.dropout(states + self._code(sequence.places), self.dropout)
+        if self.has_codes:
+            states = ctx.dropout(states + self._code(sequence.positions), self.dropout)
         return DenseTokens(states, sequence)
 
-    def _code(self, places: tuple[int, ...]) -> Tensor:
-        return _codes(
-            places if self.positions else len(places), self.weight.shape[1], self.weight.dtype, self.weight.device
-        )
+    def _code(self, positions: tuple[int, ...]) -> Tensor:
+        # Without codes there are zeros, which depend on the number of tokens alone.
+        coded = positions if self.has_codes else len(positions)
+        return _codes(coded, self.weight.shape[1], self.weight.dtype, self.weight.device)
 
 
 @constant
-def _codes(places: tuple[int, ...] | int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+def _codes(positions: tuple[int, ...] | int, width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The sinusoidal codes of positions, or that many rows of zeros."""
-    if isinstance(places, int):
-        return torch.zeros(places, width, dtype=dtype, device=device)
-    return sinusoidal_code(torch.tensor(places, device=device), width).to(dtype)
+    if isinstance(positions, int):
+        return torch.zeros(positions, width, dtype=dtype, device=device)
+    return sinusoidal_code(torch.tensor(positions, device=device), width).to(dtype)
 
 
 def take_at(x: Tensor, end: Tensor | None) -> Tensor:

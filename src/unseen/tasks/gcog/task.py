@@ -15,17 +15,7 @@ from pydantic import field_validator, model_validator
 from unseen.errors import UsageError
 from unseen.randomness import Draws, stream
 from unseen.spec import Field, GridShape, Spec, Stream, Target
-from unseen.tasks.base import (
-    Array,
-    Artefact,
-    DataSeed,
-    Examples,
-    Expressions,
-    ForeignFileReport,
-    Shortcut,
-    Split,
-    Task,
-)
+from unseen.tasks.base import Array, Artefact, DataSeed, Examples, Expressions, ForeignFileReport, Shortcut, Split, Task
 from unseen.tasks.gcog.audit import compute_ceilings, list_artefacts, list_shortcuts
 from unseen.tasks.gcog.encode import (
     CODINGS,
@@ -106,8 +96,7 @@ class GcogTask(Task):
         "the published code does",
     )
     coding: CodingName = Option(
-        "integer",
-        description="how tokens are coded: as numbers, one-hot, or as categories; the examples are the same",
+        "integer", description="how tokens are coded: as numbers, one-hot, or as categories; the examples are the same"
     )
     distractors: tuple[Count, Count] | None = Option(
         None, description="lowest and highest number of distractors in training; None: that of the preset"
