@@ -255,6 +255,7 @@ def favoured_feature(run_activations: RunActivations, targets: Array, factors: F
     _, first_row, query = np.unique(get_factor(factors, "query_id"), return_index=True, return_inverse=True)
     queries = len(first_row)
     has_favourite = np.bincount(query[different], minlength=queries) > 0
+    # All examples of a query have the same pair, so its first example tells which slot has the low feature.
     low_slot = (pairs[first_row, 1] < pairs[first_row, 0]).astype(np.int64)
 
     def measure(activations: Activations) -> Mapping[str, Mean]:
