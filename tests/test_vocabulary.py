@@ -58,7 +58,7 @@ ALLOWED = {
     r".*: learning_rate.*|.*: .*_learning_rate|columns of runs: recipe.learning_rate": "the learning rate",
     r"models/(layers/router|rules/models)\.py: (router_rate|rate_factors)|training/stack\.py: rate_factors": "factors of the learning rate",
     r".*: trace(back)?": "a traceback",
-    r"models/.*: (places|_check_places|(key|more|query)_places|RULE_PLACES|by_place)": "where a token lies in its stream or grid: the option `places` of the backbones, and its indices",
+    r"models/.*: (places|_check_places)": "the option `places` of the backbones: how many positions a table of learned ones has",
     r"models/flops\.py: _baddbmm_in_place_flops": "an operation in place, as torch calls it",
     r"(tasks/gcog/place_objects|report/(verdicts|figures/exam))\.py: place_\w+": "to place, the verb",
     r"cli/export\.py: part|export/(order|write)\.py: parts": "the parts (train, validation, test) of exported data",

@@ -17,7 +17,7 @@ from support.exported import SMALL_WORLD, TASKS, made, run
 from unseen.cli.settings import parse_settings as read_settings
 from unseen.errors import UsageError
 from unseen.export.families import JUDGED
-from unseen.export.order import option_arguments as written_settings
+from unseen.export.splits import option_arguments as written_settings
 from unseen.export.write import Exported, write_export
 from unseen.randomness import Draws
 from unseen.spec import Field, Spec, Target

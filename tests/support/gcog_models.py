@@ -12,8 +12,8 @@ from torch.func import functional_call
 from benchmarks import plain_gcog as plain
 from unseen.models import options
 from unseen.models.build import build
-from unseen.models.gcog.attention import GcogAttention
-from unseen.models.gcog.tokens import RowEmbedding
+from unseen.models.gcog.blocks import GcogAttention
+from unseen.models.gcog.inputs import RowEmbedding
 from unseen.models.layers.linear import Linear
 from unseen.spec import Field, GridShape, Spec, Stream, Target
 

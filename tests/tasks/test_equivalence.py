@@ -11,10 +11,9 @@ from unseen.randomness import stream
 from unseen.tasks import task
 from unseen.tasks.ctl.solver import compose
 from unseen.tasks.ctl.solver import solve as solve_chain
-from unseen.tasks.gcog.equivalence import find_function
 from unseen.tasks.gcog.schema import Schema
 from unseen.tasks.gcog.solver import solve
-from unseen.tasks.gcog.tree import Conditional, GridObject, Query, Tree
+from unseen.tasks.gcog.tree import Conditional, GridObject, Query, Tree, find_function
 from unseen.tasks.verify.equivalence import describe_familiar, find_familiar, read_functions, summarize_equivalence
 
 

@@ -255,6 +255,7 @@ def favoured_feature(run_activations: RunActivations, targets: Array, factors: F
     _, first_row, query = np.unique(get_factor(factors, "query_id"), return_index=True, return_inverse=True)
     queries = len(first_row)
     has_favourite = np.bincount(query[different], minlength=queries) > 0
+    # All examples of a query have the same pair, so its first example tells which slot has the low feature.
     low_slot = (pairs[first_row, 1] < pairs[first_row, 0]).astype(np.int64)
 
     def measure(activations: Activations) -> Mapping[str, Mean]:
@@ -447,10 +448,7 @@ ANALYSES: dict[str, Analysis] = {
         "Attention on the queried feature, by correctness",
         attention_by_correctness,
         (_T1,),
-        (
-            PublishedNumber("correct", 0.82, _T1),
-            PublishedNumber("wrong", 0.17, _T1),
-        ),
+        (PublishedNumber("correct", 0.82, _T1), PublishedNumber("wrong", 0.17, _T1)),
     ),
     "R2": Analysis(
         "Correlation of position and accuracy",
@@ -464,10 +462,7 @@ ANALYSES: dict[str, Analysis] = {
         "Accuracy by scenario",
         error_profile,
         (_T2,),
-        (
-            PublishedNumber("yes/diff - yes/same", -0.25, _T2),
-            PublishedNumber("no/one - no/none", -0.40, _T2),
-        ),
+        (PublishedNumber("yes/diff - yes/same", -0.25, _T2), PublishedNumber("no/one - no/none", -0.40, _T2)),
         needs=(),
     ),
     "R4": Analysis(
@@ -483,10 +478,7 @@ ANALYSES: dict[str, Analysis] = {
         "One-feature strategy",
         favoured_feature,
         (_T4,),
-        (
-            PublishedNumber("favoured", 0.90, _T4),
-            PublishedNumber("other", 0.05, _T4),
-        ),
+        (PublishedNumber("favoured", 0.90, _T4), PublishedNumber("other", 0.05, _T4)),
     ),
     "R7": Analysis(
         "Attention on the later minus the earlier token",

@@ -307,12 +307,7 @@ NOTHING = Gain(math.nan, math.nan, math.nan)
 
 
 def explained_gain(
-    tables: ArrayLike,
-    rows: ArrayLike,
-    columns: ArrayLike,
-    *,
-    generator: Draws,
-    permutations: int = 2_000,
+    tables: ArrayLike, rows: ArrayLike, columns: ArrayLike, *, generator: Draws, permutations: int = 2_000
 ) -> Gain:
     """How much of the values in tables (K, U, V) the labels of their rows explain, given the labels of the columns.
 

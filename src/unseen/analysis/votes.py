@@ -177,6 +177,7 @@ def _count_contest(ballots: _Ballots, name: str, contestants: Sequence[str], lev
     columns = [ballots.gatings.index(gating) for gating in gatings]
     scores = ballots.scores[:, columns]
     counted = np.all(np.isfinite(scores), axis=1)
+    # A seed that one contestant lacks counts for none of them, so that all are compared on the same seeds.
     scores = np.where(counted[:, None], scores, np.nan)
     complete = counted.any(axis=1)
     means = np.nanmean(scores[complete], axis=2).round(_DIGITS)

@@ -10,8 +10,7 @@ from importlib.metadata import version
 import numpy as np
 
 from unseen.export.families import Companions, paper, tables
-from unseen.export.order import Order, export_command
-from unseen.export.splits import FACTOR, TARGET, SplitTally, columns, dtype_name, first_example
+from unseen.export.splits import FACTOR, TARGET, Order, SplitTally, columns, dtype_name, export_command, first_example
 from unseen.tasks import TASKS
 from unseen.tasks.base import Artefact, DataSeed, Task
 from unseen.tasks.verify.baselines import BaselineScore, score_answers, score_baselines

@@ -58,6 +58,7 @@ def publish_folder(partial: Path, out: Path) -> None:
     """
     for path in [*partial.rglob("*"), partial]:
         sync(path)
+    # Checked once more: something may have appeared there while the files were written.
     check_free(out)
     if out.is_dir():
         out.rmdir()

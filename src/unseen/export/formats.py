@@ -16,8 +16,7 @@ import numpy as np
 from unseen.config import canonical
 from unseen.errors import UsageError
 from unseen.export.families import family_lines, paper
-from unseen.export.order import Order, describe_split
-from unseen.export.splits import ExportedSplit, columns, first_example
+from unseen.export.splits import ExportedSplit, Order, columns, describe_split, first_example
 from unseen.tasks.base import Array, Examples, Task
 from unseen.tasks.retrieval.files import format_tsv
 from unseen.tasks.retrieval.task import Retrieval

@@ -13,8 +13,16 @@ from unseen.export.card import write_card
 from unseen.export.families import JUDGED, Companions, write_companions
 from unseen.export.folder import new_folder
 from unseen.export.formats import ExportFormat, HuggingFace, JsonLines, Npz, Parquet, Tsv
-from unseen.export.order import Order, describe_export, export_command, verify_command
-from unseen.export.splits import ExportedSplit, SplitTally, chunks, select_splits
+from unseen.export.splits import (
+    ExportedSplit,
+    Order,
+    SplitTally,
+    chunks,
+    describe_export,
+    export_command,
+    select_splits,
+    verify_command,
+)
 from unseen.tasks import task as make
 from unseen.tasks.base import DataSeed, Examples, Task
 

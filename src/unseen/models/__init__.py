@@ -75,26 +75,26 @@ MODELS: Registry[Any] = Registry(
             "unseen.models.rules.models:RulesRNN",
             "the modularity paper's recurrent model, with four gatings",
         ),
-        "gcog-rnn": ("unseen.models.gcog.recurrent:GcogRNN", "the gCOG paper's recurrent network (RNN)"),
-        "gcog-gru": ("unseen.models.gcog.recurrent:GcogGRU", "the gCOG paper's gated recurrent network (GRU)"),
+        "gcog-rnn": ("unseen.models.gcog.models:GcogRNN", "the gCOG paper's recurrent network (RNN)"),
+        "gcog-gru": ("unseen.models.gcog.models:GcogGRU", "the gCOG paper's gated recurrent network (GRU)"),
         "gcog-single-stream": (
-            "unseen.models.gcog.transformers:GcogSingleStream",
+            "unseen.models.gcog.models:GcogSingleStream",
             "the gCOG paper's Transformer on one sequence of rule and stimulus (SSTfmr)",
         ),
         "gcog-dual-stream": (
-            "unseen.models.gcog.transformers:GcogDualStream",
+            "unseen.models.gcog.models:GcogDualStream",
             "the gCOG paper's Transformer with a stream each for rule and stimulus (DSTfmr)",
         ),
         "gcog-cross-attention": (
-            "unseen.models.gcog.transformers:GcogCrossAttention",
+            "unseen.models.gcog.models:GcogCrossAttention",
             "the gCOG paper's Transformer whose rule looks at the stimulus (CrossAttn)",
         ),
         "gcog-perceiver": (
-            "unseen.models.gcog.transformers:GcogPerceiver",
+            "unseen.models.gcog.models:GcogPerceiver",
             "the gCOG paper's Perceiver: latents look at rule and stimulus in turn (Perceiver)",
         ),
         "gcog-bert": (
-            "unseen.models.gcog.transformers:GcogBert",
+            "unseen.models.gcog.models:GcogBert",
             "the gCOG paper's BERT-like Transformers on one sequence, by layers and heads",
         ),
     },

@@ -105,6 +105,7 @@ class _Counter(CountingMode):
         if formula is None and _is_composite(func):
             with self:
                 return func.decompose(*args, **kwargs)
+        # An operation with `out` writes into a tensor that is there already, and nothing else needs to be made.
         compute = func if blank is None else blank
         out = kwargs["out"] if blank is not None and "out" in kwargs else compute(*args, **kwargs)
         if formula is not None:

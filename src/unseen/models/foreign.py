@@ -44,6 +44,7 @@ class ForeignModel(Config):
         return hash((self.name, self.source))
 
     def __getstate__(self) -> dict[Any, Any]:
+        # A class of a notebook can't be pickled; the copy imports it by its name, or fails with an error that says so.
         return {**super().__getstate__(), "__pydantic_private__": {"_cls": None}}
 
 

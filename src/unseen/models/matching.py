@@ -150,4 +150,5 @@ def _widths(options: BackboneOptions, spec: Spec) -> range:
             return False
         return True
 
+    # If a width can be built, so can every larger one: False comes before True, and bisection finds the first True.
     return widths[bisect_left(widths, True, key=can_build) :]

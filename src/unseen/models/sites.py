@@ -70,6 +70,7 @@ def _make_hook(path: str, ctx: Context) -> Callable[..., Any]:
         number = next(calls)
         name = f"{path}:{number}" if number else path
         tensor = first_tensor(returned)
+        # A name that the module has reported itself is not reported again under the path of a submodule.
         if tensor is None or name in ctx.reported:
             return None
         value = ctx.capture(name, tensor)

@@ -48,13 +48,7 @@ def element(tag: str, content: str = "", /, **attributes: object) -> str:
 
 
 def text(
-    x: float,
-    y: float,
-    content: str,
-    size: int = 12,
-    anchor: str = "start",
-    weight: str = "normal",
-    colour: str = INK,
+    x: float, y: float, content: str, size: int = 12, anchor: str = "start", weight: str = "normal", colour: str = INK
 ) -> str:
     """Return one line of text; `content` is escaped, and `anchor` is start, middle or end."""
     return element(

@@ -52,6 +52,7 @@ class Symbols:
         self.main = next((stream for stream in order if self._fields[stream]), order[0])
         self._has_read_out = spec.target.along is None
         self._shares_symbol = self._fields.get(None) is not None
+        # The last number is that of the read-out token, where no field of the whole example gives it one.
         if self._has_read_out and not self._shares_symbol:
             self.count += 1
 
@@ -59,6 +60,7 @@ class Symbols:
         """The symbols, (B, T), and the slice of the tokens along `main`."""
         symbols = [self._symbols_of(stream, inputs) for stream in self._order]
         index = self._order.index(self.main)
+        # Counted here rather than from the spec: a stream may be longer in a test than in training.
         start = sum(values.shape[1] for values in symbols[:index])
         main = slice(start, start + symbols[index].shape[1])
         if self._has_read_out:

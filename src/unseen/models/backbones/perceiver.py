@@ -41,6 +41,7 @@ class Latents(TensorModule):
         rows, latents) and `encoder.state`.
         """
         barrier = None if mask is None else padding_barrier(mask, x.dtype)
+        # The same latents for every example, without a copy.
         latents = self.latents.expand(len(x), -1, -1)
         for i, (look, think) in enumerate(zip(self.looks, self.thoughts, strict=True)):
             layer = "" if i == len(self.looks) - 1 else f"{i}."

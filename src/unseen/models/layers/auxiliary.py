@@ -34,6 +34,7 @@ from unseen.models.layers.constants import arange
 def switch_loss(logits: Tensor) -> Tensor:
     """M Σ_m f_m P_m, the load balancing loss of the Switch Transformer; 1 at balance, M if one module has everything."""
     modules = len(logits)
+    # The share of tokens has no gradient; the loss is reduced through the mean probability P.
     loads = one_hot_columns(logits.detach().argmax(0), modules, logits.dtype).mean(-1)
     return modules * (loads * logits.softmax(0).mean(-1)).sum()
 

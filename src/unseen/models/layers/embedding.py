@@ -87,6 +87,7 @@ class Embed(nn.Module):
 
     def _embed_stream(self, stream: str | None, vector: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
         names = [f.name for f in self.spec.along(stream) if f.kind != "mask"]
+        # The fields of a token are added up, so that any number of fields makes one token.
         content: Tensor = sum(self.fields[name](inputs[name]) for name in names)
         if stream is None:
             return (content + vector)[:, None]

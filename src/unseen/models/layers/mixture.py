@@ -120,6 +120,7 @@ class Mixture(nn.Module):
 
     def __init__(self, modules: int, inputs: int, hidden: int, outputs: int, *, shared: bool, scored: bool) -> None:
         super().__init__()
+        # With the same input for all modules, their first layers are one wide layer, one product instead of many.
         groups = 1 if shared else modules
         self.first = uniform_parameter(inputs, groups, inputs, modules // groups * hidden)
         self.first_bias = uniform_parameter(inputs, modules, hidden)

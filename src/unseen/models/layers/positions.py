@@ -136,13 +136,13 @@ class RelativeScores(nn.Module):
         self,
         query: Tensor,
         key: Tensor,
-        query_places: tuple[int, ...],
-        key_places: tuple[int, ...],
+        query_positions: tuple[int, ...],
+        key_positions: tuple[int, ...],
         ctx: Context = NO_CONTEXT,
     ) -> Tensor:
         """Scores (B, heads, T, U) before scaling, from queries (B, heads, T, k) and keys (B, heads, U, k)."""
         batch, heads, length, size = query.shape
-        code = _offset_codes(query_places, key_places, self.width, query.dtype, query.device)
+        code = _offset_codes(query_positions, key_positions, self.width, query.dtype, query.device)
         keys = ctx.dropout(affine(code, self.weight), self.dropout)
         keys = keys.view(-1, heads, size).permute(1, 2, 0).contiguous()
         # (q + v)·r is computed as (q + u)·r + (v − u)·r: the second term is small, whereas q + v is as large as the queries.
@@ -151,10 +151,10 @@ class RelativeScores(nn.Module):
         by_head = query.transpose(0, 1).reshape(heads, batch * length, size) @ keys
         by_head = by_head.add_((self.position - self.content) @ keys)
         by_offset = by_head.view(heads, batch, length, -1).transpose(0, 1)
-        index = _offset_index(query_places, key_places, query.device)
-        by_place = by_offset.gather(-1, index.expand(batch, heads, *index.shape))
+        index = _offset_index(query_positions, key_positions, query.device)
+        by_position = by_offset.gather(-1, index.expand(batch, heads, *index.shape))
         by_content: Tensor = query @ key.transpose(-1, -2)
-        return by_content + by_place
+        return by_content + by_position
 
 
 @constant

@@ -306,6 +306,7 @@ def remove_modules(logits: Tensor, probability: float, ctx: Context) -> Tensor:
 
 def start_orthogonal(scorer: nn.Module) -> None:
     """Draw the last layer of a scorer again, as an orthogonal matrix; after all other draws of a model."""
+    # Submodules come in the order in which they were made, so the last one with a weight is the last layer.
     *_, last = [module for module in scorer.modules() if isinstance(getattr(module, "weight", None), Tensor)]
     weight = last.weight
     assert isinstance(weight, Tensor)

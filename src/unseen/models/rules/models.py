@@ -311,10 +311,12 @@ class RulesRNN(nn.Module):
             weights = self.gate(inputs["rule"].T.flatten(), self.scorer and self.scorer(), code)
         if weights is not None:
             weights = weights.view(-1, steps, batch).transpose(0, 1)
+        # One below the other, in the order of the row that they are multiplied with: input, state, 1 for the bias.
         rows: list[Tensor] = [self.input_weight, self.state_weight]
         if self.bias is not None:
             rows.append(self.bias.sum(0, keepdim=True))
         weight = torch.cat(rows)
+        # Steps first and examples last, as the loop wants them.
         x = code.permute(1, 2, 0)
         if self.router is not None:
             return self.decoder(self._unroll_routed(self.router, x, weight, inputs["rule"], ctx))

@@ -154,8 +154,10 @@ class MLPSizes(Sizes):
 
     def count_with(self, inner: int) -> int:
         e, d, m, w = self.width, self.core, self.modules, inner
+        # Lin(1, e) and Lin(e, e) for each number alike; Lin(rules, e) and Lin(e, e) for the rule. All have biases.
         encoders = (e * e + 3 * e) + (e * e + (self.rules + 2) * e)
         decoder = (d + 1) * e + (e + 1) * self.outputs
+        # A module reads three codes side by side: two numbers and the rule.
         modules = m * ((3 * e + 1) * w + (w + 1) * d)
         return encoders + decoder + modules + {"joint": m * (w + 1), "operation": (e + 1) * m}.get(self.gating, 0)
 
@@ -199,6 +201,7 @@ class MHASizes(Sizes):
         e, m, k, g, i = self.width, self.modules, self.head, self.gate, inner
         encoder = (self.inputs + self.rules + 1 + self.encoded + 1) * self.encoded
         decoder = (e + 1) * e + (e + 1) * self.outputs
+        # Queries, keys and values of all heads, and the channels that each module has of the token itself.
         look = 3 * (self.encoded + 1) * self.heads * m * k + (self.encoded + 1) * m * k
         modules = m * (((self.heads + 1) * k + 1) * i + (i + 1) * e)
         gating = {"joint": m * (i + 1), "operation": (self.rules + 1) * g + (g + 1) * m}.get(self.gating, 0)
@@ -224,6 +227,7 @@ class RNNSizes(Sizes):
         biases = 2 if self.gating == "none" else int(self.bias)
         encoder = (self.inputs + self.rules + 1 + e + 1) * e
         decoder = (h + 1) * h + (h + 1) * self.outputs
+        # Every gate of every module maps input and state to the shared state.
         cells = gates * m * h * (e + h + biases)
         gating = {"joint": 2 * gates * m * h, "operation": (self.rules + m) * h}.get(self.gating, 0)
         return encoder + decoder + cells + gating

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from unseen.errors import CheckFailed, UsageError, nearest
+from unseen.errors import CheckFailed, nearest
 from unseen.randomness import Bools, Floats
-from unseen.tasks.base import Artefact, Examples, ForeignFileReport, Mismatch
+from unseen.tasks.base import Artefact, Examples, ForeignFileReport, Mismatch, read_lines
 from unseen.tasks.ctl.encode import Order
 from unseen.tasks.ctl.sampling import Sampling, SplitSource
 from unseen.tasks.ctl.solver import solve
@@ -43,10 +43,7 @@ class FileExample:
 
 def read_examples(path: str | Path, world: World) -> list[FileExample]:
     """Read the examples of a file and check their form; an error names the file and the line."""
-    try:
-        lines = Path(path).read_bytes().splitlines()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    lines = read_lines(Path(path))
     examples = [_parse_line(path, number, line, world) for number, line in enumerate(lines, 1) if line.strip()]
     if not examples:
         raise CheckFailed(f"{path}, line 1: the file is empty")

@@ -128,6 +128,7 @@ def _factors(world: World, trained: Bools, chains: Chains, symbols: Array) -> di
 
     `transition` and `entry` describe the deciding step: the first that training does not have, or else the first.
     """
+    # −1 is the padding of functions; as an index it takes the last function, which `where` then replaces.
     rows = np.arange(len(chains))
     groups = np.where(chains.functions >= 0, world.group_of[chains.functions], -1).astype(np.int16)
     # Step i leads from function i, of group `before`, to function i + 1, which is entered at `symbol`.

@@ -268,6 +268,7 @@ def draw_symbol_sets(
         others = [symbol for symbol in range(symbols) if symbol not in common]
         if cut == "random":
             others = _shuffle(draws, others)
+        # Sizes differ by one at most; a single symbol would always be the first path's, so it is dealt at random below.
         divided = []
         first = 0
         for size in equal_sizes(len(others), paths):

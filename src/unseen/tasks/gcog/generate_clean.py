@@ -188,6 +188,7 @@ def _has_room(plan: QuestionPlan, draft: QuestionDraft) -> Bools:
     arrays = get_operator_arrays(schema)
     distractors = draft.count_distractors(plan)
     exclusive = _count_exclusive(plan, draft)
+    # Objects with an exclusive value differ from all others anyway; all others need combinations of their own.
     combinations_needed = draft.used.sum(axis=(0, 1)) - sum(exclusive) + distractors
     fits = np.asarray(draft.present.sum(axis=(0, 1)) + distractors <= schema.cells)
     compares = (arrays.is_ | arrays.same)[draft.operator]

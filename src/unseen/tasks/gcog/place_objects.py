@@ -292,6 +292,7 @@ def build_cell_classes(schema: Schema, two: bool) -> CellClasses:
                 numbered[operator.code, pair] = NumberTable(value, len(classes) + index, by_cells)
                 classes += [all_cells[index == i] for i in range(len(distinct))]
                 rank[operator.code, :, pair] = 1
+    # The answer of GetLocation is its cell, which must be uniform: it chooses before anything is occupied.
     rank[schema.operators["GetLocation"].code] = 0
     size = np.array(list(map(len, classes)))
     return CellClasses(schema, np.concatenate(classes), np.cumsum(size) - size, size, by_operator, rank, numbered)

@@ -265,6 +265,7 @@ def _check_features(features: tuple[Feature, ...]) -> None:
         raise ValueError(
             f"features: expected shape, color and then further features, none twice; got {', '.join(names)}"
         )
+    # Shapes and colours are drawn in pictures, so only known ones are allowed; further features are only named.
     drawable = {"shape": LETTERS, "color": tuple(COLORS)}
     all_values: set[str] = set()
     for name, values in features:

@@ -15,17 +15,7 @@ from pydantic import field_validator, model_validator
 from unseen.errors import UsageError
 from unseen.randomness import Draws, stream
 from unseen.spec import Field, GridShape, Spec, Stream, Target
-from unseen.tasks.base import (
-    Array,
-    Artefact,
-    DataSeed,
-    Examples,
-    Expressions,
-    ForeignFileReport,
-    Shortcut,
-    Split,
-    Task,
-)
+from unseen.tasks.base import Array, Artefact, DataSeed, Examples, Expressions, ForeignFileReport, Shortcut, Split, Task
 from unseen.tasks.gcog.audit import compute_ceilings, list_artefacts, list_shortcuts
 from unseen.tasks.gcog.encode import (
     CODINGS,
@@ -43,7 +33,7 @@ from unseen.tasks.gcog.render import CELL_PIXELS, Image, draw_example, render
 from unseen.tasks.gcog.schema import FEATURES, PRESETS, STANDARD, Feature, GcogPreset, PresetName, Schema, Ties
 from unseen.tasks.gcog.solver import Question, answer_with, list_variables, solve
 from unseen.tasks.gcog.text import FORM_NAMES, ExampleView, FormName, describe_example, write_sentence
-from unseen.tasks.gcog.tree import object_to_json, tree_to_json
+from unseen.tasks.gcog.tree import find_function, object_to_json, tree_to_json
 from unseen.tasks.variables import Variables
 
 Share = Annotated[float, Option(ge=0, le=1)]
@@ -106,8 +96,7 @@ class GcogTask(Task):
         "the published code does",
     )
     coding: CodingName = Option(
-        "integer",
-        description="how tokens are coded: as numbers, one-hot, or as categories; the examples are the same",
+        "integer", description="how tokens are coded: as numbers, one-hot, or as categories; the examples are the same"
     )
     distractors: tuple[Count, Count] | None = Option(
         None, description="lowest and highest number of distractors in training; None: that of the preset"
@@ -317,8 +306,6 @@ class GcogTask(Task):
         return answer_with(self.domain, self._read_questions(examples), self._ties, name, values, self.solve(examples))
 
     def expressions(self, examples: Examples) -> Expressions | None:
-        from unseen.tasks.gcog.equivalence import find_function
-
         trees = [read_tree(self.domain, rule) for rule in self.tokens(examples).rule.tolist()]
         return Expressions(trees, [find_function(self.domain, tree) for tree in trees])
 

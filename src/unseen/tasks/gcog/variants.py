@@ -411,7 +411,6 @@ class SystematicTrees(GcogTask):
                 (exchanged,),
             ),
             PlannedSplit(
-                Split("ood/mixed-leaves", "trees whose two leaves come from different groups", unseen),
-                (mixed_leaves,),
+                Split("ood/mixed-leaves", "trees whose two leaves come from different groups", unseen), (mixed_leaves,)
             ),
         ]

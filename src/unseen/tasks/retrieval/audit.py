@@ -98,6 +98,7 @@ def task_shortcuts(plan: BlockPlan, single: bool, other_shown: float | None) -> 
     `other_shown`: how often the other pair of T5 and T7 shows one feature (it never shows two); None: no closed form.
     """
     two_pairs = plan.task in ("T5", "T7")
+    # Where the presence of the other pair has no closed form there is no law, and no ceiling is declared.
     law = None
     if not two_pairs or other_shown is not None:
         law = presence_law(plan.scenarios, two_pairs, other_shown or 0.0)
@@ -153,6 +154,7 @@ def position_rule(scenarios: Sequence[Scenario], length: int) -> tuple[Bools, fl
         if scenario.present[0]:
             shares[scenario.answer] += scenario.weight / 2 * laws[scenario.placement]
     absent = sum(scenario.weight / 2 for scenario in scenarios if not scenario.present[0])
+    # At each position the likelier answer is given; without the feature the answer is always no, and right.
     yes = shares[True] > shares[False]
     return yes, float(np.maximum(shares[True], shares[False]).sum() + absent)
 

@@ -223,6 +223,7 @@ def class_ceilings(weight: Floats, single: Floats, bag: Floats) -> dict[str, flo
 
     The line of the bag of tokens is that of least squares: its direction is the mean correlation.
     """
+    # A threshold h on a column gains 2 T(h, a) over a coin; Owen's T is the probability of X > h and 0 < Y < a X.
     steepness = single / np.sqrt(np.maximum(1 - single**2, 1e-12))
     gains = [np.abs(weight @ owens_t(threshold, steepness)).max() for threshold in _THRESHOLDS]
     direction = weight @ bag

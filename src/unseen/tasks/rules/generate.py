@@ -58,13 +58,7 @@ def task_parameters(
     process: Literal["rnn"], rules: int, task_seed: int, *, dimension: int = ..., order: int = ..., spread: Spread = ...
 ) -> Matrices: ...
 def task_parameters(
-    process: Process,
-    rules: int,
-    task_seed: int,
-    *,
-    dimension: int = 32,
-    order: int = 1,
-    spread: Spread = "deviation",
+    process: Process, rules: int, task_seed: int, *, dimension: int = 32, order: int = 1, spread: Spread = "deviation"
 ) -> Coefficients | Matrices:
     """The rules of a task seed, drawn as the authors draw them; their five tasks are the seeds 0 … 4.
 

@@ -59,15 +59,7 @@ def find_batch_dependence(task: Task, split: str) -> list[str]:
     block = task.block
     whole = task.sample(split, count)
     # Ranges at the ends, inside a block, across a border and over a whole block, as (start, length).
-    ranges = [
-        (0, 1),
-        (3, 50),
-        (block - 3, 7),
-        (block, block),
-        (block + 5, 300),
-        (2 * block - 1, 250),
-        (count - 1, 1),
-    ]
+    ranges = [(0, 1), (3, 50), (block - 3, 7), (block, block), (block + 5, 300), (2 * block - 1, 250), (count - 1, 1)]
     different = []
     for start, length in sorted(ranges, reverse=True):
         n = min(length, count - start)

@@ -103,6 +103,7 @@ class _Verification:
         except Exception as error:
             self._add_crash("sample", name, error)
             return None
+        # Arrays of another form would make the checks below fail for reasons that have nothing to do with them.
         if self._make_check("spec", case, checks.check_spec) != "ok":
             return None
         for check, judge in _SINGLE_CHECKS.items():
