@@ -1,11 +1,13 @@
-"""The tiers of the tests: what `make test-fast` leaves out."""
+"""The tiers of the tests: what `make test-fast` leaves out, and of tests with many cases how many it runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-# `make test-fast` leaves these tiers out; a folder stands for all tests in it. `make test` runs everything.
+# `make test-fast` leaves these tiers out; a folder or a file stands for all tests in it, `FILE::NAME` for one function
+# with all its cases. `make test` runs everything.
 TIERS = {
     "docs": ("docs", "test_readme.py"),
     "ray": ("running/test_executor_ray.py",),
@@ -46,3 +48,28 @@ TIERS = {
         "tuning",
     ),
 }
+
+
+def tiers_of(path: Path, function: str) -> list[str]:
+    """The tiers of a test function in a file, whose path is relative to the folder of the tests."""
+    test = Path(f"{path.as_posix()}::{function}")
+    return [
+        tier
+        for tier, places in TIERS.items()
+        if any(path.is_relative_to(place) or test.as_posix() == place for place in places)
+    ]
+
+
+def choose_cases(names: Sequence[str], count: int) -> set[str]:
+    """At most so many cases of every test function: the first, the last, and others evenly between them."""
+    cases: dict[str, list[str]] = {}
+    for name in names:
+        cases.setdefault(name.partition("[")[0], []).append(name)
+    chosen = set()
+    for of_function in cases.values():
+        last = len(of_function) - 1
+        if last < count:
+            chosen.update(of_function)
+        else:
+            chosen.update(of_function[round(number * last / (count - 1))] for number in range(count))
+    return chosen
