@@ -15,9 +15,9 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/dev.stamp
 	$(MAKE) --jobs 2 lint pytest
 
-# The unit tests alone, for use while writing: about ten minutes.
+# The unit tests alone, for use while writing, with at most three cases of every parametrised test.
 test-fast: $(VENV)/dev.stamp
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not docs and not ray and not browser"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not docs and not ray and not browser" --cases 3
 
 pytest: $(VENV)/dev.stamp
 	$(BIN)/pytest -n 2 --dist worksteal

@@ -308,9 +308,11 @@ def test_what_is_no_zip_file_is_refused_by_name(file: Path, tmp_path: Path) -> N
     for position in range(200, len(whole), len(whole) // 50):  # a changed byte anywhere is noticed, or changes nothing
         spoilt.write_bytes(whole[:position] + bytes([whole[position] ^ 0x55]) + whole[position + 1 :])
         try:
-            load(spoilt)
+            records = load(spoilt).records
         except (CheckFailed, UsageError) as error:
             assert "spoilt.zip" in str(error)
+        else:
+            pd.testing.assert_frame_equal(records, load(file).records)
     with pytest.raises(UsageError, match="there is no file"):
         load(tmp_path / "nowhere.zip")
     with pytest.raises(UsageError, match="is not a regular file"):

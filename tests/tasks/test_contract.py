@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import lru_cache
 from typing import get_args
 from xml.etree import ElementTree
 
@@ -43,7 +44,9 @@ def task(request: pytest.FixtureRequest) -> Task:
     return TASKS.load(name).parse({"name": name, **({"preset": preset} if preset else {})})
 
 
+@lru_cache(maxsize=32)
 def some(task: Task, split: str) -> Examples:
+    """Examples that several tests look at, one task after the other."""
     size = task.size(split)
     return task.sample(split, N if size is None else min(N, size))
 

@@ -18,11 +18,11 @@ GCOG = Spec(
 )
 NUMBER = Spec((), (Field("x", "real", 1),), Target("real", 1))
 FORMS = {"rules/mha": SPECS["rules/mha"], "gcog": GCOG, "retrieval": SPECS["retrieval"]}
-"""Those of all families are tried with the usual widths in `test_model_contract`."""
+PAIRS = [(case, list(FORMS)[number % len(FORMS)]) for number, case in enumerate(CASES)]
+"""Every case with one form in turn: all backbones are tried on those of all families in `test_model_contract`."""
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize(("case", "form"), PAIRS, ids=named)
 def test_predictions_and_gradients(case: Case, form: str) -> None:
     members = Members(options(case[0], **case[1]), FORMS[form], 7, count=5)
     assert_same_bits(members, [[4], [3, 0]])

@@ -32,8 +32,16 @@ MODELS: list[tuple[str, dict[str, Any]]] = [
 GROUPS = [[0], [9], [15], [3, 9], [5, 11, 9, 2, 15]]
 
 
-@pytest.mark.parametrize(("coding", "batch"), [("integer", 1), ("integer", 10), ("embedding", 7)])
-@pytest.mark.parametrize("model", MODELS, ids=str)
+INPUTS = [("integer", 1), ("integer", 10), ("embedding", 7)]
+"""A coding and the size of a batch."""
+
+
+@pytest.mark.parametrize(
+    ("model", "coding", "batch"),
+    # One example for every model, and one of the others in turn.
+    [(model, *INPUTS[k]) for number, model in enumerate(MODELS) for k in (0, 1 + number % 2)],
+    ids=str,
+)
 def test_predictions_and_gradients_of_one_step(model: tuple[str, dict[str, Any]], coding: str, batch: int) -> None:
     name, given = model
     assert_same_bits(Members(options(name, **given), spec(coding), batch), GROUPS)
