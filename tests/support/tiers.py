@@ -8,7 +8,7 @@ TESTS = Path(__file__).parents[1]
 # `make test-fast` leaves these tiers out; a folder stands for all tests in it. `make test` runs everything.
 TIERS = {
     "docs": ("docs", "test_readme.py"),
-    "ray": ("running/test_executor_ray.py",),
+    "ray": ("running/test_executor_ray.py", "running/test_ray_autoscaler.py"),
     "browser": ("report/test_page_browser.py",),
     "slow": (
         "benchmarks",
