@@ -196,7 +196,7 @@ def test_a_run_goes_on_after_its_head_was_restarted(tmp_path: Path) -> None:
     out = tmp_path / "ray"
     environment = {**os.environ, **NICENESS, "HOME": str(tmp_path)}
     command = [sys.executable, "-c", HEAD_RESTARTED, str(HERE), str(out)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert "the connection to the Ray cluster is lost" in done.stdout
     check_every_step_is_counted_once(out)
@@ -315,7 +315,7 @@ def test_a_ray_started_here(tmp_path: Path) -> None:
     """
     environment = {**os.environ, **NICENESS, "HOME": str(tmp_path)}  # Ray keeps a token there
     done = subprocess.run(
-        [sys.executable, "-c", STARTED, str(HERE)], env=environment, capture_output=True, text=True, timeout=240
+        [sys.executable, "-c", STARTED, str(HERE)], env=environment, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)  # and Ray has printed nothing
