@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from support.small import STUDY
-from unseen.errors import CheckFailed
+from unseen.errors import CheckFailed, UsageError
 from unseen.running.chunk import Chunk, Tick
 from unseen.running.executors import ray as executor
 from unseen.running.executors.ray import Ray, _Actor, _ActorChunk
+from unseen.running.runner import Settings
 
 TRIALS = (STUDY.entries("smoke", range(1))[0].trial,)
 
@@ -237,3 +238,10 @@ def test_a_checkpoint_is_read_when_an_actor_begins_with_it() -> None:
     assert ray.next(0.0) is None and ray.next(0.0) is None
     assert read == [7] and [(chunk.ticket, chunk.checkpoint) for chunk in sent] == [(7, b"checkpoint")]
     assert sent[0].read_checkpoint is None, "it could not be pickled"
+
+
+def test_no_gpu_can_be_named_on_ray() -> None:
+    """An actor sees one GPU, the one that Ray has given to it; a second one would be missing in every trial."""
+    with pytest.raises(UsageError, match=r"device cuda:1: Ray chooses a GPU for each actor, .* Give the device cuda$"):
+        Settings("ray", device="cuda:1")
+    Settings("ray", device="cuda")

@@ -10,7 +10,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -318,18 +318,24 @@ class _WorkerProbe:
         """The times of a trial's workload on a worker, however long it takes until there is one."""
         from unseen.running.rates import parse_times
 
+        chunk = Chunk(0, (trial,), None, seconds, device=device, probe_sizes=tuple(sizes))
+        event = self._do(chunk)
+        while isinstance(event, Death) and event.innocent:  # its node was lost, as may happen to any chunk
+            event = self._do(chunk)
+        if isinstance(event, Death) or event.timing is None:
+            reason = event.cause if isinstance(event, Death) else event.error.strip().splitlines()[-1]
+            raise CheckFailed(f"{trial.model.name} can't be timed on a worker: {reason}")
+        return parse_times(event.timing)
+
+    def _do(self, chunk: Chunk) -> Outcome | Death:
+        """How a probe ends, under a number of its own."""
         self._ticket += 1
-        self._executor.submit(Chunk(self._ticket, (trial,), None, seconds, device=device, probe_sizes=tuple(sizes)))
-        while True:
-            if self._stopping():
-                raise Interrupted(self._store)
+        self._executor.submit(replace(chunk, ticket=self._ticket))
+        while not self._stopping():
             event = self._executor.next(0.2)
-            if event is None or isinstance(event, Tick) or event.ticket != self._ticket:
-                continue
-            if isinstance(event, Death) or event.timing is None:
-                reason = event.cause if isinstance(event, Death) else event.error.strip().splitlines()[-1]
-                raise CheckFailed(f"{trial.model.name} can't be timed on a worker: {reason}")
-            return parse_times(event.timing)
+            if event is not None and not isinstance(event, Tick) and event.ticket == self._ticket:
+                return event
+        raise Interrupted(self._store)
 
 
 def _price(
