@@ -147,7 +147,7 @@ class Simulated:
         number = self._steps.get(ids[0], 0)
         self._steps[ids[0]] = number + 1
         real = int(ids[0], 16) % REAL == 0
-        message = (chunk.ticket, ids, number, real, chunk.checkpoint if real else None)
+        message = (chunk.ticket, ids, number, real, chunk.with_checkpoint().checkpoint if real else None)
         self._under_way += 1
         self._connections[int(ids[0], 16) % PROCESSES].send(message)
 

@@ -21,6 +21,7 @@ import unseen
 from support import fake_slurm
 from support.small import STUDY, tables
 from unseen.errors import CheckFailed, UsageError
+from unseen.files import PARTIAL
 from unseen.running.chunk import Chunk, Death, EndedWeights, Tick, Worker
 from unseen.running.executors import slurm
 from unseen.running.executors.exchange import Pilot, begin_session, claim, current_session
@@ -249,6 +250,54 @@ def test_an_outcome_that_is_listed_late_is_taken_and_a_damaged_one_is_done_again
     (session / "done" / "2").write_bytes(pack_outcome(outcome)[:50])
     death = executor.next(0.0)
     assert isinstance(death, Death) and death.ticket == 2 and death.innocent and "is damaged" in death.cause
+
+
+def test_what_a_killed_pilot_leaves_behind_is_no_work_and_no_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half-written files, a chunk that it had claimed; and a pilot that was only believed dead sends its outcome late."""
+    FakeCommands(monkeypatch)
+    monkeypatch.setattr(slurm, "HEARTBEAT_TIMEOUT", -1.0)
+    executor = slurm.Slurm(tmp_path, None, 1)
+    session = exchange_of(tmp_path)
+    executor.submit(Chunk(1, TRIALS, None, 60.0))
+    taken = claim(session)
+    assert taken is not None and claim(session) is None
+    packed = pack_outcome(Outcome(1, None, [], error="Traceback …"))
+    for folder in ("todo", "ticks", "done"):
+        (session / folder / f"1.4711{PARTIAL}").write_bytes(packed[:20])
+    assert claim(session) is None
+    death = executor.next(0.0)
+    assert isinstance(death, Death) and death.ticket == 1 and death.innocent
+    executor.submit(Chunk(2, TRIALS, None, 60.0))  # the same work under a new number
+    (session / "done" / "1").write_bytes(packed)
+    again = claim(session)
+    assert again is not None and again.name == "2"
+    write_heartbeat(session, 2, 5)
+    assert executor.next(0.0) == Tick(2, 5, None)
+    assert not (session / "done" / "1").exists()
+    executor.close()
+    assert [path.name for path in (tmp_path / "slurm").iterdir() if path.is_dir()] == ["logs"]
+
+
+def test_a_damaged_heartbeat_or_list_of_jobs_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is synced to the disk: a power cut may leave it empty."""
+    FakeCommands(monkeypatch)
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm" / "jobs.json").touch()
+    executor = slurm.Slurm(tmp_path, None, 1)
+    session = exchange_of(tmp_path)
+    executor.submit(Chunk(1, TRIALS, None, 60.0))
+    assert claim(session) is not None
+    (session / "ticks" / "1").write_text('{"step": 3, "be')
+    assert executor.next(0.0) is None
+    write_heartbeat(session, 1, 5)
+    assert executor.next(0.0) == Tick(1, 5, None)
+    (session / "ticks" / "1").write_text("")
+    monkeypatch.setattr(slurm, "HEARTBEAT_TIMEOUT", -1.0)
+    executor.next(0.0)
+    death = executor.next(0.0)
+    assert isinstance(death, Death) and death.innocent
 
 
 def test_the_shared_disk_is_asked_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

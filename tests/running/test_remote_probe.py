@@ -9,7 +9,7 @@ import pytest
 
 from support.small import STUDY, tables
 from unseen.running import runner, timing
-from unseen.running.chunk import Chunk, Worker
+from unseen.running.chunk import Chunk, Death, Event, Worker
 from unseen.running.executors.inline import Inline
 from unseen.running.messages import pack_chunk, pack_outcome, unpack_chunk, unpack_outcome
 from unseen.running.rates import WorkloadTimes, parse_times
@@ -74,6 +74,24 @@ def test_times_of_a_cpu_do_not_choose_the_stacks_of_another_device(
     probes = [chunk for chunk in chunks if chunk.probe_sizes]
     assert probes and all(chunk.device == "cuda" for chunk in probes)
     assert max(len(chunk.trials) for chunk in chunks) == 8  # sixteen trials in stacks of at most ten
+
+
+def test_a_probe_whose_node_is_lost_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost node costs no chunk of training; the probe before it must not end the run either."""
+    lost: list[int] = []
+
+    def next_or_lost(self: Elsewhere, seconds: float) -> Event | None:
+        if not lost and self._waiting[-1].probe_sizes:
+            lost.append(self._waiting.pop().ticket)
+            return Death(lost[0], "the node it ran on died", innocent=True)
+        return Inline.next(self, seconds)
+
+    monkeypatch.setattr(timing, "probe", lambda *given: TIMES)
+    monkeypatch.setattr(Elsewhere, "next", next_or_lost)
+    chunks = run(tmp_path / "r", "cpu", monkeypatch)
+    tickets = [chunk.ticket for chunk in chunks if chunk.probe_sizes]
+    assert len(lost) == 1 and lost[0] == tickets[0] and len(set(tickets)) == len(tickets) >= 2
+    assert tables(tmp_path / "r")
 
 
 def test_measured_times_survive_as_bytes() -> None:

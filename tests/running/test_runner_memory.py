@@ -7,6 +7,7 @@ from collections import deque
 from pathlib import Path
 
 import pytest
+import torch
 
 from support.small import STUDY
 from unseen.running import runner
@@ -14,6 +15,8 @@ from unseen.running.chunk import Chunk, Event
 from unseen.running.runner import Interrupted, Settings, run_entries
 from unseen.store.schema import Outcome, Span
 from unseen.store.store import Store
+from unseen.training.checkpoint import pack, unpack
+from unseen.training.trainer import Checkpoint
 
 CHECKPOINT = 1_000_000
 
@@ -24,14 +27,15 @@ class Pretending:
     workers = 32
 
     def __init__(self, rounds: int) -> None:
-        self.received: list[bytes | None] = []  # how the checkpoint of each chunk begins
+        self.received: list[int | None] = []  # the step of the checkpoint of each chunk
         self.stray: list[Outcome] = []  # outcomes of tickets that the runner has given up, such as a probe's
         self._under_way = deque[tuple[int, list[str]]]()
         self._rounds = rounds
         self._steps: dict[str, int] = {}
 
     def submit(self, chunk: Chunk) -> None:
-        self.received.append(None if chunk.checkpoint is None else chunk.checkpoint[:4])
+        checkpoint = chunk.with_checkpoint().checkpoint
+        self.received.append(None if checkpoint is None else unpack("a checkpoint", checkpoint).step)
         self._under_way.append((chunk.ticket, [trial.id for trial in chunk.trials]))
 
     def next(self, seconds: float) -> Event | None:
@@ -42,7 +46,8 @@ class Pretending:
         ticket, ids = self._under_way.popleft()
         step = self._steps.get(ids[0], 0) + 1
         self._steps[ids[0]] = step
-        checkpoint = step.to_bytes(4, "little") + ids[0].encode() + bytes(CHECKPOINT)
+        padding = {"padding": torch.zeros(CHECKPOINT, dtype=torch.uint8)}
+        checkpoint = pack(Checkpoint(step, {key: {} for key in ids}, padding))
         return Outcome(ticket, checkpoint, [], {key: Span(step - 1, step, 1.0, 1.0, "pretended:1") for key in ids}, {})
 
     def stopping(self) -> bool:
@@ -92,14 +97,52 @@ def test_checkpoints_of_stacks_under_way_are_not_held_in_memory(
     assert len(list((tmp_path / "r" / "checkpoints").iterdir())) == 32
 
 
-def test_a_checkpoint_travels_from_outcome_to_chunk_and_from_the_store(
+class Waiting(Pretending):
+    """Workers that have not started yet: chunks wait for them."""
+
+    def __init__(self) -> None:
+        super().__init__(rounds=0)
+        self.chunks: list[Chunk] = []
+
+    def submit(self, chunk: Chunk) -> None:
+        self.chunks.append(chunk)
+
+    def next(self, seconds: float) -> Event | None:
+        return None
+
+    def stopping(self) -> bool:
+        return len(self.chunks) == self.workers
+
+    def stop(self) -> int:
+        """Nothing is under way; while the store is open, see what each chunk would have begun from."""
+        for chunk in self.chunks:
+            assert chunk.checkpoint is None
+            checkpoint = chunk.with_checkpoint().checkpoint
+            assert checkpoint is not None and chunk.trials[0].id in unpack("a checkpoint", checkpoint).progress
+        return 0
+
+
+def test_checkpoints_of_chunks_that_wait_are_not_held_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A study that is resumed hands out all its chunks at once, and actors or pilots may take minutes to start."""
+    run(tmp_path / "r", Pretending(rounds=1), monkeypatch)
+    executor = Waiting()
+    tracemalloc.start()
+    try:
+        run(tmp_path / "r", executor, monkeypatch)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * CHECKPOINT and len(executor.chunks) == 32
+
+
+def test_a_checkpoint_travels_from_outcome_to_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = Pretending(rounds=2)
     run(tmp_path / "r", executor, monkeypatch)
     first, second = executor.received[:32], executor.received[32:]
     assert set(first) == {None}
-    assert set(second) <= {(1).to_bytes(4, "little"), (2).to_bytes(4, "little")}
+    assert set(second) <= {1, 2}
 
 
 def test_an_outcome_that_nobody_waits_for_does_not_keep_the_runner_from_stopping(

@@ -12,6 +12,7 @@ TIERS = {
     "docs": ("docs", "test_readme.py"),
     "ray": (
         "running/test_executor_ray.py",
+        "running/test_ray_autoscaler.py",
         "running/test_runner_evaluations.py::test_ray_evaluates_to_the_same_bits",
         "studies/test_foreign_studies.py::test_ray_workers_import_a_class_by_its_name",
     ),

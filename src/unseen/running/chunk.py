@@ -49,6 +49,8 @@ class EndedWeights:
 class Chunk:
     """The work that a worker is given: the trials of a stack, their checkpoint (None: from the start), and for how long.
 
+    `read_checkpoint` reads the checkpoint when the chunk is handed to a worker (`with_checkpoint`): those of the thousands
+    of chunks that may wait for a worker would not fit into the runner's memory.
     `evaluations` are those of all its trials (default: the first trial's own). `preflight` are the notes of a dry run
     that was made before; None: this worker makes it. With `weights`, by trial, nothing is trained: these
     weights are evaluated in the ways whose ids are `missing`. With `probe_sizes` nothing is kept: stacks of these sizes
@@ -66,6 +68,13 @@ class Chunk:
     weights: Mapping[str, EndedWeights] | None = None
     missing: tuple[str, ...] = ()
     probe_sizes: tuple[int, ...] = ()
+    read_checkpoint: Callable[[], bytes] | None = None
+
+    def with_checkpoint(self) -> Chunk:
+        """The chunk as a worker gets it: with the checkpoint, if it has one, in place of the way to read it."""
+        if self.read_checkpoint is None:
+            return self
+        return replace(self, checkpoint=self.read_checkpoint(), read_checkpoint=None)
 
 
 @dataclass(frozen=True)

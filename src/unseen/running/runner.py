@@ -10,7 +10,8 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -84,6 +85,11 @@ class Settings:
 
     def _check_cluster(self) -> None:
         """Refuse a cluster that does not answer, or a file about one that can't be read, before a store is made."""
+        if self.executor == "ray" and ":" in self.device:
+            raise UsageError(
+                f"device {self.device}: Ray chooses a GPU for each actor, which sees no other. Give the device "
+                f"{self.device.partition(':')[0]}"
+            )
         if self.executor == "ray" and self.address is not None:
             from unseen.running.executors.ray import check_address
 
@@ -312,18 +318,24 @@ class _WorkerProbe:
         """The times of a trial's workload on a worker, however long it takes until there is one."""
         from unseen.running.rates import parse_times
 
+        chunk = Chunk(0, (trial,), None, seconds, device=device, probe_sizes=tuple(sizes))
+        event = self._do(chunk)
+        while isinstance(event, Death) and event.innocent:  # its node was lost, as may happen to any chunk
+            event = self._do(chunk)
+        if isinstance(event, Death) or event.timing is None:
+            reason = event.cause if isinstance(event, Death) else event.error.strip().splitlines()[-1]
+            raise CheckFailed(f"{trial.model.name} can't be timed on a worker: {reason}")
+        return parse_times(event.timing)
+
+    def _do(self, chunk: Chunk) -> Outcome | Death:
+        """How a probe ends, under a number of its own."""
         self._ticket += 1
-        self._executor.submit(Chunk(self._ticket, (trial,), None, seconds, device=device, probe_sizes=tuple(sizes)))
-        while True:
-            if self._stopping():
-                raise Interrupted(self._store)
+        self._executor.submit(replace(chunk, ticket=self._ticket))
+        while not self._stopping():
             event = self._executor.next(0.2)
-            if event is None or isinstance(event, Tick) or event.ticket != self._ticket:
-                continue
-            if isinstance(event, Death) or event.timing is None:
-                reason = event.cause if isinstance(event, Death) else event.error.strip().splitlines()[-1]
-                raise CheckFailed(f"{trial.model.name} can't be timed on a worker: {reason}")
-            return parse_times(event.timing)
+            if event is not None and not isinstance(event, Tick) and event.ticket == self._ticket:
+                return event
+        raise Interrupted(self._store)
 
 
 def _price(
@@ -423,9 +435,13 @@ class _Runner:
             raise Interrupted(self._store)
 
     def _launch(self, stack: _Stack, checkpoint: bytes | None = None) -> None:
-        """Hand out the next chunk of a stack, from this checkpoint, or from the one that the store has of it."""
+        """Hand out the next chunk of a stack, from this checkpoint, or from the one that the store has of it.
+
+        Nothing replaces the one in the store before this chunk has ended, so it can be read when a worker is free.
+        """
+        read_checkpoint = None
         if checkpoint is None and stack.has_checkpoint:
-            checkpoint = self._store.checkpoint(stack.name)
+            read_checkpoint = partial(self._store.checkpoint, stack.name)
         self._tickets += 1
         self._running[self._tickets] = stack
         self._progress.start(self._tickets, stack.trials)
@@ -441,6 +457,7 @@ class _Runner:
                 self._notes.get(stack_key(stack.trials[0], stack.evaluations), self._default_notes),
                 self._load_weights(stack) if stack.missing else None,
                 stack.missing,
+                read_checkpoint=read_checkpoint,
             )
         )
 

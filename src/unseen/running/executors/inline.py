@@ -35,7 +35,7 @@ class Inline:
             return self._stopping()
 
         # The newest first: it is the stack that the worker has in memory.
-        outcome: Outcome = self._worker.do(self._waiting.pop(), on_tick)
+        outcome: Outcome = self._worker.do(self._waiting.pop().with_checkpoint(), on_tick)
         return outcome
 
     def stop(self) -> int:

@@ -56,8 +56,9 @@ class _Process:
         self._send(sys.path)
 
     def give(self, chunk: Chunk) -> None:
+        given = replace(chunk.with_checkpoint(), device=worker_device(chunk.device, self.number))
         try:
-            data = pickle.dumps(replace(chunk, device=worker_device(chunk.device, self.number)))
+            data = pickle.dumps(given)
         except Exception as error:
             raise UsageError(
                 f"{chunk.trials[0].task.name} can't be given to a worker: {error}. Define its classes in a "

@@ -8,13 +8,16 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections import deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -49,7 +52,10 @@ RESCUE_SECONDS = 10.0
 NODE_DEATH_SECONDS = 5.0
 """Seconds within which Ray notices that the node of an actor that has died is dead, too."""
 MAX_FAILED_STARTS = 3
-"""How many actors in a row may fail to start; then something is wrong with all of them."""
+"""How many actors in a row may fail to start. Then the run ends if none works or is still starting; otherwise it warns."""
+START_RETRY_SECONDS = 30.0
+"""Seconds before more actors are asked for after one has failed to start, while others work or are starting: its node
+is free again, and would get the next one at once."""
 LOST = (
     "the connection to the Ray cluster is lost. Everything up to the last finished chunks is in the store; "
     "run the same command again to resume"
@@ -110,12 +116,13 @@ class Ray:
             )
         self._fixed_workers = workers
         self._slots = _count(ray, self._resource)
-        self.workers = workers or self._slots
+        self.workers = workers or self._slots  # by these the stacks are cut; later, some more chunks are asked for
         self._head = None if ray.util.client.ray.is_connected() else ray.get_runtime_context().gcs_address
         self._last_check = time.monotonic()
         self._last_answer = self._last_check
         self._last_progress = self._last_check
         self._failed_starts = 0
+        self._next_start = self._last_check
         self._actor_class = ray.remote(
             num_cpus=1,
             num_gpus=0 if self._resource == "CPU" else 1,
@@ -137,35 +144,38 @@ class Ray:
         digest = _digest(chunk.checkpoint) if chunk.checkpoint else ""
         for actor in self._actors:
             if digest and actor.ready and actor.work is None and actor.checkpoint == digest:
-                self._begin(actor, chunk)
+                with _lost_connection_ends_the_run():
+                    self._begin(actor, chunk)
                 return
         self._waiting.append(chunk)
 
     def next(self, seconds: float) -> Event | None:
         """The next event; None if there is none within this time."""
         if not self._events:
-            self._check_cluster()
-            self._request_actors()
-            self._assign()
-            self._dismiss_idle_actors()
-            self._request_progress()
-            self._report_lost_chunks()
-            self._handle_answers(seconds)
+            with _lost_connection_ends_the_run():
+                self._check_cluster()
+                self._request_actors()
+                self._assign()
+                self._dismiss_idle_actors()
+                self._request_progress()
+                self._report_lost_chunks()
+                self._handle_answers(seconds)
         return self._events.popleft() if self._events else None
 
     def stop(self) -> int:
         """Drop the waiting chunks and end the others after their current step; returns the number of outcomes to come.
 
-        Waits for them. Only the chunks of actors that die meanwhile are lost.
+        Waits for them, not for actors that are still starting. Only the chunks of actors that die meanwhile are lost.
         """
         self._waiting.clear()
-        for actor in self._actors:
-            if actor.work is not None:
-                actor.work.stopping = True
-                actor.handle.stop.remote(actor.work.chunk.ticket)
-        while any(actor.work is not None for actor in self._actors):
-            self._check_cluster()
-            self._handle_answers(STOP_SECONDS)
+        with _lost_connection_ends_the_run():
+            for actor in self._actors:
+                if actor.work is not None:
+                    actor.work.stopping = True
+                    actor.handle.stop.remote(actor.work.chunk.ticket)
+            while any(actor.work is not None for actor in self._actors):
+                self._check_cluster()
+                self._handle_answers(STOP_SECONDS)
         self._events = deque(event for event in self._events if isinstance(event, Outcome))
         return len(self._events)
 
@@ -181,6 +191,8 @@ class Ray:
 
     def _request_actors(self) -> None:
         """Ask for as many actors as there is work for; up to one for each slot of the cluster, and some in its queue."""
+        if time.monotonic() < self._next_start:
+            return
         starting = sum(not actor.ready for actor in self._actors)
         idle = sum(actor.ready and actor.work is None for actor in self._actors)
         needed = len(self._waiting) - idle - starting
@@ -209,6 +221,7 @@ class Ray:
                 self._begin(actor, self._waiting.popleft())
 
     def _begin(self, actor: _Actor, chunk: Chunk) -> None:
+        chunk = chunk.with_checkpoint()
         checkpoint = chunk.checkpoint
         without_checkpoint = replace(chunk, checkpoint=None)  # what a thousand actors begin from is not kept here
         actor.work = _ActorChunk(without_checkpoint)
@@ -245,12 +258,9 @@ class Ray:
             time.sleep(seconds)
             return
         refs = list(by_ref)
-        try:
-            (answered, _) = self._ray.wait(refs, num_returns=1, timeout=seconds)
-            if answered:  # Ray looks at every reference at each wait: one for each answer would be too many
-                (answered, _) = self._ray.wait(refs, num_returns=len(refs), timeout=0)
-        except ConnectionError as error:
-            raise CheckFailed(LOST) from error
+        (answered, _) = self._ray.wait(refs, num_returns=1, timeout=seconds)
+        if answered:  # Ray looks at every reference at each wait: one for each answer would be too many
+            (answered, _) = self._ray.wait(refs, num_returns=len(refs), timeout=0)
         for ref in answered:
             actor = by_ref[ref]
             if ref == actor.progress:
@@ -269,14 +279,24 @@ class Ray:
             self._events.append(tick)
 
     def _handle_start(self, actor: _Actor) -> None:
+        """An actor has started, or can't: its node died, or lacks something. There is no chunk to lose yet."""
+        exceptions = self._ray.exceptions
         try:
-            actor.node = self._get(actor.answer)
-        except self._ray.exceptions.RayError as error:
-            # Its node died before it began, or nothing can begin there; there is no chunk to lose yet.
-            self._actors.remove(actor)
+            actor.node = self._ray.get(actor.answer)
+        except exceptions.LocalRayletDiedError as error:
+            raise CheckFailed(LOST) from error
+        except exceptions.RayError as error:
+            self._dismiss(actor)  # one that has another release is alive
             self._failed_starts += 1
-            if self._failed_starts >= MAX_FAILED_STARTS:
-                raise CheckFailed(f"no actor can be started on the Ray cluster: {_line(error)}") from error
+            if self._actors:
+                self._next_start = time.monotonic() + START_RETRY_SECONDS
+            if self._failed_starts < MAX_FAILED_STARTS:
+                return
+            reason = f"{_line(error)}. Every node needs what is installed here (docs/clusters.md)"
+            if not self._actors:
+                raise CheckFailed(f"no actor can be started on the Ray cluster: {reason}") from error
+            # Python shows a warning of the same text once.
+            warnings.warn(f"an actor can't be started somewhere on the Ray cluster: {reason}", stacklevel=2)
             return
         actor.ready = True
         actor.idle_since = time.monotonic()
@@ -326,7 +346,7 @@ class Ray:
 
     def _report_lost_chunks(self) -> None:
         """Say why chunks are lost. Ray notices that a worker is gone before it knows that its node is: so wait a little."""
-        if not self._lost:
+        if not self._lost or not self._head_answers():
             return
         exceptions = self._ray.exceptions
         innocent_errors = (exceptions.NodeDiedError, exceptions.ObjectLostError, exceptions.TaskCancelledError)
@@ -359,7 +379,7 @@ class Ray:
             raise CheckFailed(
                 f"a node can't do the work: {_line(error)}. Every node needs what is installed here (docs/clusters.md)"
             ) from error
-        except (exceptions.LocalRayletDiedError, ConnectionError) as error:
+        except exceptions.LocalRayletDiedError as error:
             raise CheckFailed(LOST) from error
 
     def _check_cluster(self) -> None:
@@ -368,7 +388,7 @@ class Ray:
         if now < self._last_check + CHECK_SECONDS:
             return
         self._last_check = now
-        if self._head is not None and _refusal(self._head) is not None:
+        if not self._head_answers():
             if now > self._last_answer + PATIENCE:
                 raise CheckFailed(LOST)
             return
@@ -376,6 +396,10 @@ class Ray:
         if self._fixed_workers is None:
             self._slots = _count(self._ray, self._resource)
             self.workers = self._slots + _queued(self._slots)
+
+    def _head_answers(self) -> bool:
+        """Whether the head is there. To ask it for anything while it is not would block, until Ray ends the process."""
+        return self._head is None or _refusal(self._head) is None
 
 
 @dataclass
@@ -505,6 +529,26 @@ class ActorWorker:
         return self._stopped_ticket == tick.ticket
 
 
+@contextmanager
+def _lost_connection_ends_the_run() -> Iterator[None]:
+    """A client outside of the cluster raises this error from any call, once the cluster is gone."""
+    try:
+        yield
+    except ConnectionError as error:
+        raise CheckFailed(LOST) from error
+
+
+@contextmanager
+def _same_sigterm_handler() -> Iterator[None]:
+    """`ray.init` has SIGTERM end the process at once. The runner's own handler, which saves first, must stay."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
 def _imported() -> ModuleType:
     """Ray; before the import, its usage statistics and the output of its workers and daemons are switched off."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -525,14 +569,15 @@ def _start(ray: ModuleType, cpus: int) -> None:
     enabled_before = ray_constants.ENABLE_RAY_CLUSTER
     ray_constants.ENABLE_RAY_CLUSTER = False
     try:
-        started = ray.init(
-            "local",
-            num_cpus=cpus,
-            include_dashboard=False,
-            _node_ip_address="127.0.0.1",
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        with _same_sigterm_handler():
+            started = ray.init(
+                "local",
+                num_cpus=cpus,
+                include_dashboard=False,
+                _node_ip_address="127.0.0.1",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
     except Exception as error:
         raise CheckFailed(f"Ray can't be started: {_line(error)}") from error
     finally:
@@ -566,7 +611,8 @@ def _connect(ray: ModuleType, address: str) -> None:
     """Connect to a cluster."""
     check_address(address)
     try:
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
+        with _same_sigterm_handler():
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError) as error:
         raise UsageError(f"address {address}: Ray can't connect: {_line(error)}") from error
 

@@ -181,7 +181,7 @@ class Slurm:
         self._session = begin_session(self._exchange)
         (self._exchange / "logs").mkdir(exist_ok=True)
         self._jobs_file = self._exchange / "jobs.json"
-        self._jobs: list[str] = json.loads(self._jobs_file.read_text()) if self._jobs_file.exists() else []
+        self._jobs: list[str] = _read_json(_read_text(self._jobs_file)) or []
         self._events = deque[Event]()
         # Chunks that have not ended: when the last heartbeat of each was seen, and what it said.
         self._last_heartbeat: dict[int, float] = {}
@@ -195,7 +195,7 @@ class Slurm:
     def submit(self, chunk: Chunk) -> None:
         """Have a chunk done as soon as a pilot is free."""
         self._last_heartbeat[chunk.ticket] = time.monotonic()
-        write_message(self._session / "todo" / str(chunk.ticket), pack_chunk(chunk))
+        write_message(self._session / "todo" / str(chunk.ticket), pack_chunk(chunk.with_checkpoint()))
 
     def next(self, seconds: float) -> Event | None:
         """The next event; None if there is none within this time."""
@@ -262,8 +262,8 @@ class Slurm:
                 self._last_heartbeat[ticket] = now
                 self._heartbeats[ticket] = heartbeat
                 self._failed_submissions = 0  # a pilot works: whatever ends it later, it could begin
-                state = json.loads(heartbeat)
-                self._events.append(Tick(ticket, state["step"], state["best"]))
+                if state := _read_json(heartbeat):
+                    self._events.append(Tick(ticket, state["step"], state["best"]))
             elif (self._session / "todo" / str(ticket)).exists():
                 self._last_heartbeat[ticket] = now  # nobody has claimed it yet
             elif now > last + HEARTBEAT_TIMEOUT:
@@ -276,7 +276,7 @@ class Slurm:
 
     def _death(self, ticket: int, heartbeat: str) -> Death:
         """The end of a chunk whose pilot is lost, and whether Slurm blames the job for it."""
-        job = json.loads(heartbeat)["job"] if heartbeat else None
+        job = (_read_json(heartbeat) or {}).get("job")
         state = ""
         if job is not None:
             answer = _ask(["squeue", "-h", "-t", "all", "-j", job, "-o", "%T"])
@@ -344,6 +344,14 @@ def _ask(command: list[str]) -> str | None:
     """The output of a command of Slurm; None if it fails."""
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     return answer.stdout if answer.returncode == 0 else None
+
+
+def _read_json(text: str) -> Any:
+    """What a small file says; None if there is none, or if a power cut or a dying node has left it empty or cut off."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _read_text(path: Path) -> str:
