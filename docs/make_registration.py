@@ -4,12 +4,17 @@ python docs/make_registration.py DATE RUNS_FROM REASON
 
 A claim whose hash has not changed keeps its date; a changed or new one gets DATE, and counts as registered only for
 runs that begin at RUNS_FROM or later. `--page` writes the page alone.
+
+python docs/make_registration.py --amend DATE REASON
+
+registers what was added to claims in `failing`, in src/unseen/claims/amended.json; claims keep their own hashes.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from unseen.claims import page
@@ -17,11 +22,18 @@ from unseen.claims.claim import Claim
 from unseen.claims.criterion import Criterion, PrintedNumber
 from unseen.claims.judge import load_claims
 from unseen.claims.judge_studies import read_records_file
-from unseen.claims.registration import fingerprint, read_registrations
+from unseen.claims.registration import (
+    fingerprint,
+    fingerprint_amendment,
+    read_amendments,
+    read_registrations,
+)
+from unseen.claims.render import describe_amendment
 from unseen.store.shipped_records import read_index
 
 HERE = Path(__file__).parent
 FILE = HERE.parent / "src" / "unseen" / "claims" / "registered.json"
+AMENDED = FILE.with_name("amended.json")
 PAGE = HERE / "registered-claims.md"
 HEAD = """# Registered claims
 
@@ -33,6 +45,9 @@ them is exploratory. Runs of the campaign that began on 18 November, and whose o
 were registered, count as registered. The commit of the registration (`5891990`) belonged to a submission that did not land;
 it entered this history with the rest of that submission in one commit, so the date is written here and in the campaign's
 notes (`campaign/README.md`), and cannot be read from the history alone. {modes}
+
+*Amended* says what was added to a claim later: what its paper says itself of seeds that fail. It has a date and a hash of its own,
+and can only take a verdict back, so the claim stays registered ([statistics](statistics.md#what-was-added-later)).
 
 *Headline* criteria are the main point of the sentence; all of them must hold. *Details* can make a verdict mixed. A
 printed table is an *agreement*. How verdicts are formed is described under [statistics](statistics.md).
@@ -61,6 +76,19 @@ def register(date: str, runs_from: str, reason: str) -> None:
             entry = {"hash": digest, "date": date, "runs_from": runs_from, "reason": reason}
         entries[claim.name] = entry
     FILE.write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
+
+
+def amend(date: str, reason: str) -> None:
+    """Write the amendments; those that have not changed keep their date."""
+    entries = {}
+    for claim in load_claims():
+        digest = fingerprint_amendment(claim)
+        earlier = read_amendments().get(claim.name)
+        if earlier is not None and earlier.hash == digest:
+            entries[claim.name] = asdict(earlier)
+        elif digest:
+            entries[claim.name] = {"hash": digest, "date": date, "reason": reason}
+    AMENDED.write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
 
 
 def format_page() -> str:
@@ -92,6 +120,10 @@ def _format_claim(claim: Claim) -> list[str]:
     facts.append(f"registered {entry.date}, hash `{entry.hash[:16]}`")
     lines.append("; ".join(facts).capitalize() + ".\n")
     lines += [f"* {_format_criterion(criterion)}" for criterion in claim.criteria]
+    amendment = read_amendments().get(claim.name)
+    if amendment is not None:
+        lines += ["", *(f"{text[0].upper()}{text[1:]}." for text in describe_amendment(claim))]
+        lines.append(f"{amendment.reason} Hash `{amendment.hash[:16]}`.")
     lines.append("")
     return lines
 
@@ -111,7 +143,10 @@ def _format_criterion(criterion: Criterion) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["--page"]:
+    if sys.argv[1:2] == ["--amend"]:
+        amend(*sys.argv[2:])
+        read_amendments.cache_clear()
+    elif sys.argv[1:] != ["--page"]:
         register(*sys.argv[1:])
         read_registrations.cache_clear()
     PAGE.write_text(format_page(), "utf-8")

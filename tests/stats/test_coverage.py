@@ -10,8 +10,19 @@ import pytest
 
 from unseen.claims.mode import ALPHA, LOOKS
 from unseen.randomness import stream
-from unseen.stats import MixtureLimits, ShareLimits, Variance, coverage, mean_limits, moderate
-from unseen.stats.coverage import CRITERIA, METHODS, POPULATIONS, UNITS, Units, limits, simulate
+from unseen.stats import MixtureLimits, ShareLimits, Variance, WidestLimits, coverage, mean_limits, moderate
+from unseen.stats.coverage import (
+    BY_ACCOUNT,
+    CRITERIA,
+    LEVEL,
+    METHODS,
+    POPULATIONS,
+    UNITS,
+    Units,
+    limits,
+    limits_by_account,
+    simulate,
+)
 
 REPETITIONS = 250
 NOISE = 0.03
@@ -66,6 +77,16 @@ def test_the_page_shows_what_the_program_gives(seeds: str, spreads: str, criteri
     assert fields == coverage._format(simulate(POPULATIONS[seeds, spreads], criteria, units, 2_000))
 
 
+def test_the_page_shows_the_rates_by_account() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text("utf-8")
+    _, _, tables = page.partition("**Sometimes failing seeds by the paper's own account, unequal spreads**")
+    row = next(line for line in tables.splitlines() if line.startswith("| 1 | 25 |"))
+    fields = [field.strip() for field in row.strip("|").split("|")][2:]
+    population = POPULATIONS["sometimes failing", "unequal"]
+    expected = [coverage._format(simulate(population, 1, 25, 2_000, judge)) for judge in BY_ACCOUNT.values()]
+    assert fields == [*expected[0], *expected[1]]
+
+
 def test_what_was_wrong_before() -> None:
     before = simulate(POPULATIONS["normal", "equal"], 14, 3, REPETITIONS, METHODS["before (bootstrap)"])
     now = simulate(POPULATIONS["normal", "equal"], 14, 3, REPETITIONS)
@@ -76,6 +97,40 @@ def test_once_a_failure_has_been_seen_verdicts_are_rarely_wrong() -> None:
     for units in (3, 5, 10):
         errors = simulate(POPULATIONS["sometimes failing", "equal"], 1, units, 4 * REPETITIONS, seen=True)
         assert max(errors.contradicted, errors.supported) <= 0.05
+
+
+@pytest.mark.parametrize("spreads", ["equal", "unequal"])
+@pytest.mark.parametrize("mode", BY_ACCOUNT)
+@pytest.mark.parametrize("criteria", CRITERIA)
+def test_where_the_paper_tells_of_failing_seeds_verdicts_are_rarely_wrong(
+    spreads: str, mode: str, criteria: int
+) -> None:
+    """At any number of units, and on the bound: there a claim is supported in up to half of all cases otherwise."""
+    population = POPULATIONS["sometimes failing", spreads]
+    for units in UNITS:
+        errors = simulate(population, criteria, units, REPETITIONS, BY_ACCOUNT[mode])
+        assert max(errors.contradicted, errors.supported, errors.supported_on_bound, errors.mixed) <= 0.05
+        if units == 3:
+            assert errors.power == errors.refuted == 0, "three seeds never decide"
+    assert errors.power > 0.9
+    assert simulate(population, 1, 3, REPETITIONS).supported_on_bound > 0.4, "what is repaired"
+
+
+def test_limits_by_account_for_arrays_are_those_of_the_library() -> None:
+    for n in (3, 4, 7):
+        population = POPULATIONS["sometimes failing", "equal"]
+        units = population.draw(stream("test account", n).block(), (30, 2, n))
+        low, high = limits_by_account(units, 0.02)
+        for repetition, number in np.ndindex(30, 2):
+            row, flags = units.values[repetition, number], units.learned[repetition, number]
+            larger = flags if 2 * flags.sum() >= n else ~flags
+            others = row[~larger]
+            if larger.all():
+                others = np.array([0.0, LEVEL] if flags.all() else [LEVEL, 1.0])
+            share = ShareLimits(int(larger.sum()), n)
+            mixture = MixtureLimits(0, share, mean_limits(row[larger]), others.min(), others.max())
+            widest = WidestLimits((mean_limits(row, lowest=0, highest=1), mixture))
+            assert (low[repetition, number], high[repetition, number]) == pytest.approx(widest.at(0.02))
 
 
 @pytest.mark.parametrize("key", POPULATIONS)

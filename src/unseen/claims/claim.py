@@ -9,6 +9,7 @@ import pandas as pd
 
 from unseen.claims.criterion import Criterion, Finding, PrintedNumber, Verdict
 from unseen.claims.evidence import SEEDS, LeftOut, SamplingDesign
+from unseen.claims.failing import FailingSeeds
 from unseen.claims.mode import ALPHA
 
 
@@ -41,6 +42,7 @@ class Claim:
     least value of it that a run reaches if it has learned its task. `measures` computes what is measured from the tables; by default
     it is the records of the best weights on the `split`. `setting` describes what was run. If `set_apart` is given, the
     claim is judged a second time without these runs. `ours` marks a question that the paper does not ask itself.
+    `failing` is what the paper says itself of failing seeds: an amendment, which has a registration of its own.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Claim:
     setting: Callable[[pd.DataFrame], str] | None = None
     set_apart: Subset | None = None
     ours: bool = False
+    failing: tuple[FailingSeeds, ...] = ()
 
     @property
     def is_agreement(self) -> bool:
@@ -93,7 +96,8 @@ class JudgedClaim:
     `registered` says that the criteria were fixed before the first run; otherwise the verdict is exploratory. `alpha`
     is the one-sided error of the verdict, `look` the number of units of the look that led to it (in a study that runs
     until its claims are decided), and `progress` how far a study with a fixed number of units is. A
-    `caveat` of the study about its runs belongs beside the verdict wherever it is printed.
+    `caveat` of the study about its runs belongs beside the verdict wherever it is printed. `unamended` is the verdict that
+    the claim would have without its amendment, if it has one.
     """
 
     claim: Claim
@@ -108,6 +112,7 @@ class JudgedClaim:
     look: int | None = None
     progress: UnitProgress | None = None
     caveat: str = ""
+    unamended: Verdict | None = None
 
     @property
     def compared(self) -> list[Finding]:

@@ -68,6 +68,7 @@ class Obstacle(Enum):
     BOUND_INSIDE = "the interval contains a bound"
     CHANCE = "the interval lies outside the range, but with this many criteria, one may do so by chance"
     ON_BOUND = "the mean lies on the bound"
+    FAILING = "the paper says that some seeds fail, and too few were run to tell how many"
     CONSTANT = "the values do not vary"
     MISSING = "runs are missing"
     DRIFT = "the runs still drifted towards a bound when they ended"

@@ -49,6 +49,8 @@ FARTHEST = 0.10
 """and none differs by more than this."""
 DIFFERING = 0.25
 """It is contradicted if at least this share differ, and undecided if more than this share are open."""
+MOST_UNITS = 1000
+"""Larger numbers of seeds or tasks are out of reach."""
 LEAST_SLACK = 0.02
 """No number of steps is given for a drift that is fifty times the distance to the bound."""
 
@@ -82,6 +84,7 @@ def measure(criteria: Sequence[Criterion], evidence: Evidence) -> list[Measureme
             limits = criterion.quantity.limits(sample, variances.get(number))
             if isinstance(criterion, PrintedNumber) and isinstance(limits, MeanLimits):
                 limits = welch(limits, criterion.spread, criterion.seeds)
+            limits = criterion.quantity.widen(sample, limits)
             learned, reached, rival_learned = _check_learning(criterion, evidence)
             measurement = replace(
                 measurement,
@@ -294,7 +297,21 @@ def _wait_for_precision(measurement: Measurement, interval: Interval, raw: float
                 return Waiting("nothing", Obstacle.ON_BOUND, unit=unit, usable=usable)
             counts.append(count)
     # Limits near the end of a scale and mixtures are wider than t: never fewer units than there are.
-    return replace(open_ended, count=max([*counts, usable + 1]))
+    count = max([*counts, usable + 1])
+    if not criterion.quantity.limits_by_kinds(sample):
+        return replace(open_ended, count=count)
+    return replace(open_ended, reason=Obstacle.FAILING, count=_count_for_kinds(measurement, count, (1 - level) / 2))
+
+
+def _count_for_kinds(measurement: Measurement, fewest: int, alpha: float) -> int | None:
+    """How many units would settle a mean of seeds of which some fail, if the share that fails is as observed."""
+    criterion = measurement.criterion
+    bounds = [bound for bound in (criterion.low, criterion.high) if math.isfinite(bound)]
+    for count in range(fewest, MOST_UNITS + 1):
+        limits = [entry.at(alpha) for entry in criterion.quantity.limits_by_kinds(measurement.sample, count)]
+        if not any(low <= bound <= high for low, high in limits for bound in bounds):
+            return count
+    return None
 
 
 def _estimate_steps(measurement: Measurement, outcome: Outcome, interval: Interval) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from unseen.claims.failing import FailingSeeds
 from unseen.claims.learning import CurveFacts
 
 T = TypeVar("T")
@@ -192,8 +193,8 @@ class Learning:
 class Evidence:
     """Records and runs of one scale and setting. `runs` has one row per run, with or without records.
 
-    `keys` are the columns that tell the runs of one seed apart, `facts` what their learning curves say, and `learning`
-    is a measure with the least value of a run that has learned.
+    `keys` are the columns that tell the runs of one seed apart, `facts` what their learning curves say, `learning`
+    is a measure with the least value of a run that has learned, and `failing` what the paper says of failing seeds.
     """
 
     records: pd.DataFrame
@@ -202,6 +203,7 @@ class Evidence:
     design: SamplingDesign = SEEDS
     facts: CurveFacts = field(default_factory=CurveFacts)
     learning: tuple[str, float] | None = None
+    failing: tuple[FailingSeeds, ...] = ()
     _cache: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property

@@ -15,7 +15,7 @@ import pandas as pd
 
 from unseen.claims import CLAIMS
 from unseen.claims.claim import Claim, JudgedClaim, Tables, UnitProgress
-from unseen.claims.criterion import DECIDED, Finding, Obstacle, Waiting
+from unseen.claims.criterion import DECIDED, Finding, Obstacle, Verdict, Waiting
 from unseen.claims.decide import combine, combine_agreement, decide, measure, units_of
 from unseen.claims.evidence import ENDED, TASK_AXIS, Evidence, Levels, Missing, MissingReason, SamplingDesign
 from unseen.claims.learning import CurveFacts, read_curves
@@ -184,6 +184,20 @@ def _judge(claim: Claim, tables: Tables, facts: CurveFacts, alpha: float = ALPHA
         records = tables.records
         measured = records[(records["selection"] == "best") & (records["split"] == claim.split)]
     evidence = replace(evidence, records=measured)
+    combine_findings = combine_agreement if claim.is_agreement else combine
+    findings = _find(claim, evidence, printed_for, alpha)
+    verdict = combine_findings(findings)
+    judged = JudgedClaim(claim, verdict, scale, setting, findings, alpha=alpha)
+    if not claim.failing:
+        return judged
+    evidence = replace(evidence, failing=claim.failing)
+    findings = _find(claim, evidence, printed_for, alpha)
+    amended = amend(verdict, combine_findings(findings))
+    return replace(judged, verdict=amended, findings=findings, unamended=verdict)
+
+
+def _find(claim: Claim, evidence: Evidence, printed_for: Levels, alpha: float) -> tuple[Finding, ...]:
+    """The findings on all criteria of a claim, in their order."""
     compared = [criterion for criterion in claim.criteria if not (criterion.printed and printed_for)]
     by_criterion = dict(zip(map(id, compared), decide(measure(compared, evidence), alpha), strict=True))
     findings = []
@@ -194,8 +208,18 @@ def _judge(claim: Claim, tables: Tables, facts: CurveFacts, alpha: float = ALPHA
         missing = Missing(MissingReason.SETTING, criterion.quantity.group, printed_for)
         waiting = Waiting("runs", Obstacle.MISSING, missing=missing)
         findings.append(Finding(criterion, "not run", waiting=waiting, compared=False))
-    verdict = (combine_agreement if claim.is_agreement else combine)(findings)
-    return JudgedClaim(claim, verdict, scale, setting, tuple(findings), alpha=alpha)
+    return tuple(findings)
+
+
+def amend(registered: Verdict, amended: Verdict) -> Verdict:
+    """The verdict on a claim that was amended after its registration: the amendment can take a verdict back, not give one.
+
+    A detail that is no longer contradicted would turn *mixed* into *supported*; that is *undecided*, too.
+
+    >>> amend("contradicted", "undecided"), amend("mixed", "supported"), amend("supported", "supported")
+    ('undecided', 'undecided', 'supported')
+    """
+    return "undecided" if amended in DECIDED and amended != registered else amended
 
 
 def select_setting(claim: Claim, runs: pd.DataFrame) -> tuple[pd.DataFrame, str, Levels]:

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from unseen.claims.evidence import Evidence, Group, LeftOut, Missing
+from unseen.claims.failing import TwoKinds
 from unseen.stats import (
     CorrelationLimits,
     Limits,
@@ -28,6 +29,7 @@ from unseen.stats import (
     SpreadDifferenceLimits,
     SpreadLimits,
     Variance,
+    WidestLimits,
     spread_error,
 )
 
@@ -108,8 +110,9 @@ class Sample:
 
     `missing` says why there is nothing to measure, if so. Of means and spreads without clusters: `sampling` is the
     variance of a draw of each term that comes from the finite test set (empty where that is not known), `bounded` says
-    that the values lie on a scale from 0 to 1, and `learned` which draws of each term learned. `drift` is the drift of each draw (NaN where it is not known), `drift_judged`
-    whether it is that of the judged score, and `steps` how long the runs were trained.
+    that the values lie on a scale from 0 to 1, `learned` which draws of each term learned, and `kinds` which of them succeeded,
+    where the paper says itself that some seeds fail (else None). `drift` is the drift of each draw (NaN where it is not
+    known), `drift_judged` whether it is that of the judged score, and `steps` how long the runs were trained.
     """
 
     terms: Sequence[Floats] = ()
@@ -119,6 +122,7 @@ class Sample:
     sampling: tuple[float, ...] = ()
     bounded: bool = False
     learned: Sequence[Flags] = ()
+    kinds: Sequence[TwoKinds | None] = ()
     drift: Floats | None = None
     drift_judged: bool = False
     steps: int = 0
@@ -184,6 +188,9 @@ class Quantity:
         sampling: tuple[float, ...] = ()
         bounded = False
         learned = []
+        kinds: list[TwoKinds | None] = []
+        if self.statistic is MEAN and not clusters:
+            kinds = [_divide(group, rows, evidence, shared) for group, rows in zip(self.groups, tables, strict=True)]
         if self.statistic in (MEAN, SPREAD) and not clusters:
             values = [rows["value"] for rows in tables]
             bounded = all(bool(value.between(0, 1).all()) for value in values)
@@ -201,6 +208,7 @@ class Quantity:
             sampling=sampling,
             bounded=bounded and len(self.groups) == 1,
             learned=learned,
+            kinds=kinds,
             drift=drift,
             drift_judged=judged,
             steps=steps,
@@ -290,6 +298,47 @@ class Quantity:
         limits = MeanLimits(float(units[learned].mean()), math.sqrt(variance / count), count - 1, count)
         return MixtureLimits(value, ShareLimits(count, len(units)), limits, float(others.min()), float(others.max()))
 
+    def limits_by_kinds(self, sample: Sample, n: int | None = None) -> list[Limits]:
+        """The limits of a mean through the share of seeds that succeed, for each term of which the paper says that some fail.
+
+        With `n`, those that so many draws would have if their values and shares were as in the sample.
+        """
+        units = self.value_per_unit(sample)
+        if units is None:
+            return []
+        limits: list[Limits] = []
+        for number, kinds in enumerate(sample.kinds):
+            if kinds is None:
+                continue
+            larger = kinds.larger
+            others = units[~larger]
+            lowest, highest = self._range_of_unseen(sample, number) if larger.all() else (others.min(), others.max())
+            total = n or sample.size
+            count = round(int(larger.sum()) * total / sample.size)
+            mean = float(units[larger].mean())
+            variance = max(float(units[larger].var(ddof=1)), sum(sample.sampling))
+            of_larger = MeanLimits(mean, math.sqrt(variance / count), count - 1, count)
+            share = ShareLimits(count, total)
+            limits.append(MixtureLimits(self.value(sample), share, of_larger, float(lowest), float(highest)))
+        return limits
+
+    def widen(self, sample: Sample, limits: Limits) -> Limits:
+        """Widen limits by what the paper says itself of seeds that fail."""
+        by_kinds = self.limits_by_kinds(sample)
+        return WidestLimits((limits, *by_kinds)) if by_kinds else limits
+
+    def _range_of_unseen(self, sample: Sample, number: int) -> tuple[float, float]:
+        """Where the quantity may lie for draws of which this term is of the kind that was not seen."""
+        lowest = highest = 0.0
+        for place, (sign, term) in enumerate(zip(SIGNS, sample.terms, strict=False)):
+            kinds = sample.kinds[place]
+            low, high = float(term[:, 0].min()), float(term[:, 0].max())
+            if place == number and kinds is not None:
+                low, high = kinds.unseen_range
+            lowest += sign * (low if sign > 0 else high)
+            highest += sign * (high if sign > 0 else low)
+        return lowest, highest
+
     def _jackknife(self, sample: Sample, transform: Callable[[Floats], Floats] | None = None) -> Floats:
         """The pseudo-values of the quantity, or of a transform of it: n times it minus n − 1 times it without a unit."""
 
@@ -307,6 +356,18 @@ class Quantity:
         """The quantity, from the averages (…, k) of the moments of each term."""
         terms = [sign * self.statistic.finish(mean, n) for sign, mean in zip(SIGNS, means, strict=False)]
         return np.asarray(sum(terms[1:], terms[0]))
+
+
+def _divide(group: Group, rows: pd.DataFrame, evidence: Evidence, shared: pd.Index) -> TwoKinds | None:
+    """Divide the draws of a term into those that succeed and those that fail; None if the paper speaks of no such runs.
+
+    A draw succeeds if all its runs do.
+    """
+    for failing in evidence.failing:
+        if failing.covers(group):
+            succeeded = (rows["value"] > failing.level).groupby([rows[name] for name in evidence.design.draw]).all()
+            return TwoKinds(succeeded.loc[shared].to_numpy(np.bool_), failing.level)
+    return None
 
 
 def _keep_matched(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> list[pd.DataFrame]:

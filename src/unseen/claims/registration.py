@@ -2,6 +2,10 @@
 
 `registered.json` lists every claim of the papers with the hash of everything that its verdict depends on and the time
 from which runs count as registered. A claim that was changed since then has another hash and is *exploratory*.
+
+`amended.json` lists what was added to registered claims later: what a paper says itself of seeds that fail. Such an
+amendment has a hash and a date of its own, which leave those of the claim alone. Verdicts stay registered because an
+amendment can only take them back (`judge.amend`).
 """
 
 from __future__ import annotations
@@ -37,11 +41,20 @@ class Registration:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class Amendment:
+    """What was added to a registered claim: its hash, with the claim's own in it, when, and why."""
+
+    hash: str
+    date: str
+    reason: str
+
+
 def fingerprint(claim: Claim) -> str:
     """Hash everything that a claim's verdict depends on, the quoted sentence included: SHA-256 of canonical JSON.
 
     What only describes the claim to people (`statement`, `printed`, `setting`) is left out. A function counts by its
-    name and its fixed arguments, a statistic by its name.
+    name and its fixed arguments, a statistic by its name. An amendment (`failing`) is hashed by itself.
     """
     design = claim.design
     described = {
@@ -59,6 +72,24 @@ def fingerprint(claim: Claim) -> str:
         "criteria": [_describe_criterion(criterion) for criterion in claim.criteria],
     }
     return hashlib.sha256(canonical(described).encode()).hexdigest()
+
+
+def fingerprint_amendment(claim: Claim) -> str:
+    """Hash what was added to a claim after its registration, together with the hash of the claim; empty if nothing was."""
+    if not claim.failing:
+        return ""
+    accounts = []
+    for failing in claim.failing:
+        accounts.append(
+            {
+                "columns": _plain(failing.columns),
+                "metrics": _plain(failing.metrics),
+                "level": failing.level,
+                "quote": failing.quote,
+                "source": failing.source,
+            }
+        )
+    return hashlib.sha256(canonical({"claim": fingerprint(claim), "failing": accounts}).encode()).hexdigest()
 
 
 def _describe_criterion(criterion: Criterion) -> dict[str, Any]:
@@ -85,16 +116,28 @@ def _describe_quantity(measured: Quantity) -> dict[str, Any]:
 @cache
 def read_registrations() -> Mapping[str, Registration]:
     """The registrations that ship with the package, by name of the claim."""
-    file = files("unseen.claims").joinpath("registered.json")
-    if not file.is_file():
-        return {}  # nothing was registered yet
-    return {name: Registration(**entry) for name, entry in json.loads(file.read_text("utf-8")).items()}
+    return {name: Registration(**entry) for name, entry in _read_json("registered.json").items()}
+
+
+@cache
+def read_amendments() -> Mapping[str, Amendment]:
+    """The amendments of registered claims, by name of the claim."""
+    return {name: Amendment(**entry) for name, entry in _read_json("amended.json").items()}
+
+
+def _read_json(name: str) -> dict[str, Any]:
+    file = files("unseen.claims").joinpath(name)
+    content: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}  # nothing was written yet
+    return content
 
 
 def is_registered(claim: Claim, first_run: datetime) -> bool:
-    """Whether the claim is as it was registered, and its first run began late enough."""
+    """Whether the claim is as it was registered and amended, and its first run began late enough."""
     entry = read_registrations().get(claim.name)
     if entry is None or entry.hash != fingerprint(claim):
+        return False
+    amendment = read_amendments().get(claim.name)
+    if fingerprint_amendment(claim) != ("" if amendment is None else amendment.hash):
         return False
     return first_run >= datetime.fromisoformat(entry.runs_from)
 

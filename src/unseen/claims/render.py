@@ -12,8 +12,10 @@ from typing import Any
 
 from unseen.claims.claim import Claim, JudgedClaim
 from unseen.claims.criterion import CriterionDrift, Finding, Need, Obstacle, PrintedNumber, Waiting
+from unseen.claims.decide import MOST_UNITS
 from unseen.claims.evidence import Exclusion, Group, LeftOut, Levels, Missing, MissingReason, describe_level
 from unseen.claims.planned import find_main_need, price_settling, price_study, scale_for
+from unseen.claims.registration import read_amendments
 from unseen.names import name_in_family
 from unseen.stats import FEWEST
 
@@ -21,8 +23,6 @@ WIDTH = 110
 """The longest line of the table."""
 MOST_NEEDS = 4
 """How many different needs of a claim are listed; programs get all of them."""
-MOST_UNITS = 1000
-"""Larger numbers of seeds or tasks are not spelled out: they are out of reach."""
 MOST_CONFIGURATIONS = 6
 """How many configurations of left-out runs are named below the table."""
 MOST_NAMES = 3
@@ -101,6 +101,8 @@ def describe_waiting(finding: Finding) -> str:
         text += " would settle it"
     if waiting.reason is Obstacle.CHANCE:
         text += f": with {waiting.criteria} criteria, one may lie outside by chance"
+    if waiting.reason is Obstacle.FAILING:
+        text += ": the paper says that some seeds fail"
     if waiting.reason is Obstacle.DRIFT and finding.drift is not None:
         text += f": {describe_drift(finding.drift)}"
     if waiting.reason is Obstacle.NOT_REACHED:
@@ -294,6 +296,19 @@ def _claim_lines(claim: Claim) -> list[str]:
     if claim.printed:
         lines.append(f"printed: {claim.printed}")
     lines.append(f"study: {claim.study}")
+    return [*lines, *describe_amendment(claim)]
+
+
+def describe_amendment(claim: Claim) -> list[str]:
+    """Say what was added to a claim after its registration, and when."""
+    amendment = read_amendments().get(claim.name)
+    date = "" if amendment is None else f" on {amendment.date}"
+    lines = []
+    for failing in claim.failing:
+        runs = Group(failing.columns)
+        lines.append(
+            f"amended{date}: by the paper’s own account seeds of {runs} fail ({failing.source}: “{failing.quote}”)"
+        )
     return lines
 
 
@@ -391,12 +406,15 @@ def explain_not_run(judged: JudgedClaim) -> str:
 
 
 def describe_without(judged: JudgedClaim) -> list[str]:
-    """Describe the verdict without the runs that the claim sets apart, if there are any."""
+    """Describe the verdict without the runs that the claim sets apart, and without its amendment, where it differs."""
+    lines = []
+    if judged.unamended not in (None, judged.verdict):
+        lines.append(f"without the amendment for seeds that fail: {judged.unamended}")
     without = judged.without
     subset = judged.claim.set_apart
-    if without is None or subset is None:
-        return []
-    return [f"without {subset.name}: {without.verdict} ({describe_coverage(without)}); {explain(without)}"]
+    if without is not None and subset is not None:
+        lines.append(f"without {subset.name}: {without.verdict} ({describe_coverage(without)}); {explain(without)}")
+    return lines
 
 
 # -- the verdicts as text and data ------------------------------------------------------------------------------------
@@ -494,6 +512,7 @@ def claim_data(claim: Claim) -> dict[str, Any]:
         "statement": claim.statement,
         "printed": claim.printed,
         "study": claim.study,
+        "amendments": describe_amendment(claim),
     }
 
 
@@ -516,6 +535,7 @@ def _verdict_data(judged: JudgedClaim) -> dict[str, Any]:
     progress = judged.progress
     return {
         "verdict": judged.verdict,
+        "unamended": judged.unamended,
         "registered": judged.registered,
         "coverage": {"run": coverage.run, "hold": coverage.hold, "total": coverage.total},
         "alpha": judged.alpha,

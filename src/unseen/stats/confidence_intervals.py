@@ -197,7 +197,8 @@ class MixtureLimits:
 
     The mean is the share that learned times their mean plus the rest times theirs. Half of the error goes to Clopper
     and Pearson's limit of the share, half to the t limit of those that learned; the others are taken at the least
-    favourable of their values. Few units say little about the share, so three of them never decide such a mean.
+    favourable of their values. Few units say little about the share, so three of them never decide such a mean. The two
+    kinds may change places: the t limit may be that of those that failed.
     """
 
     value: float
@@ -208,12 +209,31 @@ class MixtureLimits:
 
     def at(self, alpha: float) -> tuple[float, float]:
         """The lower and the upper limit, each wrong with probability `alpha` at most."""
+        if self.share.n <= FEWEST:
+            return -math.inf, math.inf
         shares = self.share.at(alpha / 2)
         low, high = self.learned.at(alpha / 2)
         return (
             min(share * low + (1 - share) * self.lowest for share in shares),
             max(share * high + (1 - share) * self.highest for share in shares),
         )
+
+
+@dataclass(frozen=True)
+class WidestLimits:
+    """The widest of several limits of the same number: it can only be more careful than each of them."""
+
+    choices: tuple[Limits, ...]
+
+    @property
+    def value(self) -> float:
+        """The estimate, that of the first."""
+        return self.choices[0].value
+
+    def at(self, alpha: float) -> tuple[float, float]:
+        """The lower and the upper limit, each wrong with probability `alpha` at most."""
+        limits = [choice.at(alpha) for choice in self.choices]
+        return min(low for low, _ in limits), max(high for _, high in limits)
 
 
 @dataclass(frozen=True)
