@@ -61,7 +61,7 @@ ALLOWED = {
     r"models/.*: (places|_check_places)": "the option `places` of the backbones: how many positions a table of learned ones has",
     r"models/flops\.py: _baddbmm_in_place_flops": "an operation in place, as torch calls it",
     r"(tasks/gcog/place_objects|report/(verdicts|figures/exam))\.py: place_\w+": "to place, the verb",
-    r"cli/export\.py: part|export/(order|write)\.py: parts": "the parts (train, validation, test) of exported data",
+    r"cli/export\.py: part|export/(splits|write)\.py: parts": "the parts (train, validation, test) of exported data",
     r"running/progress\.py: parts|tasks/ctl/.*: (parts|equal_part)": "phrases of a line; parts of a whole",
     r"claims/papers/gcog\.py: IN_PART": "a claim that holds in part",
     r"(cli/(complete|latex|option_text|verify)|kit/new|report/layout|tasks/gcog/schema)\.py: (words?|_?WORDS?|_is_word|(are|join)_words)": "a word of a text or command line",

@@ -100,10 +100,11 @@ def object_to_json(schema: Schema, grid_object: GridObject) -> dict[str, Any]:
 
 # Which questions are the same function.
 #
-# A tree is turned into a binary decision diagram (Bryant, 1986): every test is asked at most once on a path, in one order
-# for all trees, and a test is left out if both outcomes lead to the same diagram. Opposite operators (SumEven and SumOdd, ProductEven
-# and ProductOdd) are one test, and the order of two objects does not count. Trees with the same form agree on every scene.
-# Different forms may agree, too, where one test implies another (an odd product has an even sum).
+# A tree is turned into a binary decision diagram (Bryant, 1986): every test is asked at most once on a path, in one
+# order for all trees, and a test is left out if both outcomes lead to the same diagram. Opposite operators (SumEven
+# and SumOdd, ProductEven and ProductOdd) are one test, and the order of two objects does not count. Trees with the
+# same form agree on every scene. Different forms may agree, too, where one test implies another (an odd product has an
+# even sum).
 
 Diagram = Hashable
 """True, False, a query whose answer is not a boolean, or (test, diagram if it is true, diagram if it is false)."""
