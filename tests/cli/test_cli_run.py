@@ -23,7 +23,8 @@ from unseen.store.store import Store
 from unseen.training.checkpoint import unpack
 
 TESTS = Path(__file__).parents[1]
-STEPS = 400
+STEPS = 1_000
+"""So many that a run has not ended when it is interrupted, right after its first chunk."""
 PATIENCE = 600.0
 """Seconds until a test gives up: a busy machine is no failure."""
 STUDY = study(seeds=range(4), steps=STEPS)
@@ -176,17 +177,17 @@ def test_a_schedulers_signal_saves_the_steps_under_way(number: signal.Signals, e
 
 
 def test_a_killed_runner_takes_its_workers_along_and_two_quick_interrupts_lose_nothing(
-    endless: Path, tmp_path: Path
+    file: Path, undisturbed: list[tuple[str, ...]], tmp_path: Path
 ) -> None:
     out = tmp_path / "r"
-    with started(endless, out, "--workers", "1") as child:
+    with started(file, out, "--workers", "1") as child:
         workers = processes(child.pid)
         assert len(workers) == 1
         child.kill()
         child.wait()
         soon(lambda: not any(Path(f"/proc/{worker}/exe").exists() for worker in workers))
     before = steps_done(out)
-    with started(endless, out, "--executor", "inline") as child:
+    with started(file, out, "--executor", "inline") as child:
         for _ in range(2):
             os.killpg(child.pid, signal.SIGINT)
             time.sleep(0.05)

@@ -353,7 +353,7 @@ from support.small import STUDY
 from unseen.running.executors import exchange, slurm
 from unseen.running.runner import Settings, run_entries
 from unseen.store.store import Store
-slurm.POLL_SECONDS, slurm.HEARTBEAT_TIMEOUT = 0.5, 15.0
+slurm.POLL_SECONDS = 0.5
 out, executor = Path(sys.argv[1]), sys.argv[2]
 with Store.write(out) as store:
     settings = Settings(executor, 2, size=4, chunk_seconds=0.4, keep="all", progress="none")
