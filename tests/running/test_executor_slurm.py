@@ -356,12 +356,12 @@ from unseen.store.store import Store
 slurm.POLL_SECONDS, slurm.HEARTBEAT_TIMEOUT = 0.5, 15.0
 out, executor = Path(sys.argv[1]), sys.argv[2]
 with Store.write(out) as store:
-    settings = Settings(executor, 2, size=4, chunk_seconds=0.4, keep="all", progress="none")
+    settings = Settings(executor, 2, size=4, chunk_seconds=0.1, keep="all", progress="none")
     run_entries(STUDY.entries("mini", range(2)), store, settings, "", "mini")
 """
 
 
-def wait_for(happened: Callable[[], object], seconds: float = 120.0) -> None:
+def wait_for(happened: Callable[[], object], seconds: float = 600.0) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline
@@ -397,7 +397,7 @@ def test_jobs_and_the_runner_are_killed_and_the_table_is_the_same(tmp_path: Path
         runner.kill()
         runner.wait()
         assert len(fake_slurm.jobs(commands)) == 2  # pilots wait for the next runner
-        subprocess.run(command, env=environment, check=True, timeout=300)
+        subprocess.run(command, env=environment, check=True, timeout=900)
     finally:
         runner.kill()
         runner.wait()
