@@ -356,7 +356,7 @@ from unseen.store.store import Store
 slurm.POLL_SECONDS = 0.5
 out, executor = Path(sys.argv[1]), sys.argv[2]
 with Store.write(out) as store:
-    settings = Settings(executor, 2, size=4, chunk_seconds=0.4, keep="all", progress="none")
+    settings = Settings(executor, 2, size=4, chunk_seconds=0.1, keep="all", progress="none")
     run_entries(STUDY.entries("mini", range(2)), store, settings, "", "mini")
 """
 
