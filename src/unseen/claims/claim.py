@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import chain
 
 import pandas as pd
 
@@ -129,7 +130,4 @@ class JudgedClaim:
     @property
     def left_out(self) -> list[LeftOut]:
         """The runs that were not used, each configuration and reason once."""
-        entries: dict[LeftOut, None] = {}
-        for finding in self.findings:
-            entries.update(dict.fromkeys(finding.left_out))
-        return list(entries)
+        return list(dict.fromkeys(chain.from_iterable(finding.left_out for finding in self.findings)))

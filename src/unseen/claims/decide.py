@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 
@@ -181,25 +182,26 @@ def decide(measurements: Sequence[Measurement], alpha: float = ALPHA) -> list[Fi
     A criterion holds at one-sided `alpha`: a claim needs all of them, so nothing is corrected. It is contradicted at
     `alpha` after Holm's correction: one of many easily lies outside by chance.
     """
-    plain = [_test(measurement, drifting=False) for measurement in measurements]
-    drifted = [_test(measurement, drifting=True) for measurement in measurements]
-    findings: list[Finding] = []
-    adjusted = [math.nan] * len(measurements)
-    adjusted_drifted = [math.nan] * len(measurements)
-    family = [0] * len(measurements)
-    for role in ("headline", "detail"):
-        numbers = [number for number, entry in enumerate(measurements) if entry.criterion.role == role]
-        for tested, target in ((plain, adjusted), (drifted, adjusted_drifted)):
-            raw = [tested[number].contradicted for number in numbers]
-            for number, value in zip(numbers, holm(raw).tolist(), strict=True):
-                target[number] = value
-        for number in numbers:
-            family[number] = sum(not math.isnan(plain[other].contradicted) for other in numbers)
-    for number, measurement in enumerate(measurements):
-        p_values = PValues(plain[number].holds, adjusted[number])
-        adverse = PValues(drifted[number].holds, adjusted_drifted[number])
-        findings.append(_decide_one(measurement, p_values, adverse, plain[number].contradicted, family[number], alpha))
-    return findings
+    findings: dict[int, Finding] = {}
+    for role in get_args(Role):
+        family = [number for number, entry in enumerate(measurements) if entry.criterion.role == role]
+        members = [measurements[number] for number in family]
+        raw, adjusted = _test_family(members, drifting=False)
+        _, adverse = _test_family(members, drifting=True)
+        tested = sum(not math.isnan(p_value) for p_value in raw)
+        for place, number in enumerate(family):
+            findings[number] = _decide_one(members[place], adjusted[place], adverse[place], raw[place], tested, alpha)
+    return [findings[number] for number in range(len(measurements))]
+
+
+def _test_family(members: Sequence[Measurement], drifting: bool) -> tuple[list[float], list[PValues]]:
+    """The p values that each is contradicted, and both p values with these adjusted over the family."""
+    tested = [_test(measurement, drifting) for measurement in members]
+    raw = [entry.contradicted for entry in tested]
+    adjusted = []
+    for entry, p_value in zip(tested, holm(raw).tolist(), strict=True):
+        adjusted.append(PValues(entry.holds, p_value))
+    return raw, adjusted
 
 
 def _test(measurement: Measurement, drifting: bool) -> PValues:

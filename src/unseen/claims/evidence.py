@@ -93,6 +93,13 @@ class Group:
         tasks = " and ".join(describe_level("task", task) for task in self.columns.get("task", ()))
         return metric + (self.label or ", ".join(descriptions)) + (f" on {tasks}" if tasks else "")
 
+    def selects(self, runs: pd.DataFrame) -> pd.Series:
+        """Which rows of a table of runs are in the group; none if the table lacks one of its columns."""
+        chosen = pd.Series(True, runs.index)
+        for column, values in self.columns.items():
+            chosen &= runs[column].isin(list(values)) if column in runs else False
+        return chosen
+
     @property
     def runs_only(self) -> Group:
         """The same runs, without the metric that is read from them."""
@@ -224,10 +231,7 @@ class Evidence:
         return self._once(("selected", group.key, group.label), lambda: self._select(group))
 
     def _select(self, group: Group) -> UsableRecords:
-        chosen = pd.Series(True, self.runs.index)
-        for column, values in group.columns.items():
-            chosen &= self.runs[column].isin(list(values)) if column in self.runs else False
-        runs = self.runs[chosen]
+        runs = self.runs[group.selects(self.runs)]
         records = self.records
         rows = self._once(
             ("records", group.metric, group.factor),
@@ -267,27 +271,24 @@ class Evidence:
 
     def examine_learning(self, group: Group) -> Learning:
         """Return whether the ended runs of a group learned, by configuration."""
-        chosen = self.runs["status"].isin(ENDED)
-        for column, values in group.columns.items():
-            chosen &= self.runs[column].isin(list(values))
-        runs = self.runs[chosen]
+        runs = self.runs[self.runs["status"].isin(ENDED) & group.selects(self.runs)]
         learned = self.learned()
-        flags = pd.Series([learned.get(trial, True) for trial in runs["trial"]], runs.index, dtype=bool)
+        flags = runs["trial"].map(lambda trial: learned.get(trial, True)).astype(bool)
         if flags.all():
             return Learning()
         reduced = runs["reduced"].astype(bool) if "reduced" in runs else pd.Series(False, runs.index)
         # Where runs are matched, a configuration has one run per task: only the group as a whole has enough of them.
         keys = [] if self.design.matched_on else [key for key in self.keys if key in runs]
-        labels = [tuple(row) for row in runs[keys].to_numpy().tolist()]
-        by_configuration: dict[tuple[Hashable, ...], list[int]] = {}
-        for number, label in enumerate(labels):
-            by_configuration.setdefault(label, []).append(number)
-        worst, reached = 1.0, True
-        for numbers in by_configuration.values():
-            share = float(flags.iloc[numbers].mean())
+        configurations = [flags]
+        if keys:
+            configurations = [flags[members.index] for _, members in runs.groupby(keys, sort=False, dropna=False)]
+        worst = 1.0
+        reached = True
+        for configuration in configurations:
+            share = float(configuration.mean())
             worst = min(worst, share)
             # Not of the worst configuration alone: that may be the paper's own, beside a smaller one that is little better.
-            reached &= share >= 0.5 or not reduced.iloc[numbers].any()
+            reached &= share >= 0.5 or not reduced[configuration.index].any()
         return Learning(worst, bool(flags.any()), bool(reached))
 
     def find_drift(self, rows: pd.DataFrame) -> tuple[pd.Series, bool]:

@@ -199,11 +199,11 @@ def _judge(claim: Claim, tables: Tables, facts: CurveFacts, alpha: float = ALPHA
 def _find(claim: Claim, evidence: Evidence, printed_for: Levels, alpha: float) -> tuple[Finding, ...]:
     """The findings on all criteria of a claim, in their order."""
     compared = [criterion for criterion in claim.criteria if not (criterion.printed and printed_for)]
-    by_criterion = dict(zip(map(id, compared), decide(measure(compared, evidence), alpha), strict=True))
+    decided = iter(decide(measure(compared, evidence), alpha))
     findings = []
     for criterion in claim.criteria:
-        if id(criterion) in by_criterion:
-            findings.append(by_criterion[id(criterion)])
+        if not (criterion.printed and printed_for):
+            findings.append(next(decided))
             continue
         missing = Missing(MissingReason.SETTING, criterion.quantity.group, printed_for)
         waiting = Waiting("runs", Obstacle.MISSING, missing=missing)

@@ -70,10 +70,7 @@ def select_needed(claim: Claim, planned: pd.DataFrame) -> NeededRuns:
             continue
         runnable.append(criterion)
         for group in groups:
-            selected = pd.Series(True, runs.index)
-            for column, values in group.columns.items():
-                selected &= runs[column].isin(list(values))
-            needed.update(int(number) for number in runs["trial"][selected])
+            needed.update(runs["trial"][group.selects(runs)].astype(int))
     return NeededRuns(frozenset(needed), tuple(runnable))
 
 
