@@ -15,6 +15,7 @@ from scipy.stats import ttest_1samp
 
 from support.blocks import ROOT
 from support.store_builder import build
+from unseen.models import BACKBONES, MODELS
 from unseen.store.make_records import make_records, write_records
 from unseen.store.shipped_records import FOLDER, check_index, read_index
 from unseen.store.store import Store
@@ -22,6 +23,7 @@ from unseen.store.store import Store
 sys.path.append(str(ROOT / "docs" / "generate"))
 from results_page import named_file, results_page
 from what_helps import describe_what_helps
+from where_learned import page as list_where_learned
 
 PAGES = ROOT / "docs" / "results"
 
@@ -71,6 +73,18 @@ def test_every_verdict_on_the_page_of_claims_follows_from_the_shipped_records() 
     page = format_page([str(path.relative_to(ROOT)) for path in read_index()])
     assert (ROOT / "docs" / "claims.md").read_text("utf-8") == page, (
         "run `python docs/make_claims.py src/unseen/records/*.zip`"
+    )
+
+
+def test_the_list_of_where_models_have_learned_follows_from_the_records() -> None:
+    page = (ROOT / "docs" / "learned.md").read_text("utf-8")
+    assert page == list_where_learned(), "run `python docs/generate/where_learned.py`"
+    listed = {entry.name for entry in MODELS if entry.name not in BACKBONES and f"`{entry.name}`" in page}
+    assert listed == {entry.name for entry in MODELS} - set(BACKBONES)
+    # By hand from the page of the study: five Bi-LSTMs, all at 1.000 on A.
+    assert (
+        "| `ctl-bilstm` |  | `ctl/A` in [ctl-table1, mini](results/ctl-table1-mini.md) | 5 of 5 | 1.000 | 1.000 |"
+        in page
     )
 
 

@@ -71,7 +71,7 @@ def number_chart(
     layers += [
         alt.Chart(averages).mark_line(strokeWidth=2).encode(x=x, y=y("mean"), color=colour),
         alt.Chart(averages[averages["low"].notna()])
-        .mark_rule(strokeWidth=3, opacity=0.45)
+        .mark_rule(strokeWidth=3, opacity=0.45, clip=True)
         .encode(x=x, y=y("low"), y2=alt.Y2("high:Q"), color=colour, tooltip=tooltip),
         alt.Chart(averages)
         .mark_tick(thickness=2.5, size=11, orient="horizontal")

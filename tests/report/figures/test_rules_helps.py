@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,16 @@ def test_every_gating_is_a_series_where_all_vary_with_the_data(tmp_path: Path) -
     assert set(errors["gating"]) == {"Monolithic", "Modular", "GT-Modular"} and len(errors) == 6
     assert set(means["gating"][means["measure"] == "collapse"]) == {"Modular", "GT-Modular"}
     assert figure("rules/routers").draw(source) is None
+    # Three runs near a bound have an interval that is longer than the panel: it must not run over the next one.
+    intervals = [layer for layer in walk(drawing.chart.to_dict()) if "x2" in layer.get("encoding", {})]
+    assert intervals and all(layer["mark"]["clip"] for layer in intervals)
+
+
+def walk(chart: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A chart and all charts in it."""
+    yield chart
+    for inner in (*chart.get("layer", ()), *chart.get("concat", ()), *chart.get("vconcat", ())):
+        yield from walk(inner)
 
 
 def test_gaps_and_equal_rates() -> None:
