@@ -428,6 +428,7 @@ CASES: list[list[str]] = [
     [*TRAIN[:2], "model_raises:Exits", *TRAIN[3:]],
     [*TRAIN[:2], "model_raises:ExitsAtOnce", *TRAIN[3:]],
     ["verify", "rules/mlp", "-n", "1000000000000"],
+    ["bench", "lstm", "--stack", "1000000000"],
     ["plan", "good.yaml", "--no-probe", "--out", "notes.txt"],
     ["--verison"],
 ]
