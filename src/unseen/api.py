@@ -389,9 +389,8 @@ def train(
         run_entries(entries, store, settings, title, preflight=tuple(notes))
         failures = _only(store.failures(), ids)
     if len(failures):
-        raise CheckFailed(
-            f"{len(failures)} of {len(trials)} runs failed: {failures.cause[0]}. The others are in {path}"
-        )
+        others = f". The others are in {path}" if len(failures) < len(trials) else ""
+        raise CheckFailed(f"{len(failures)} of {len(trials)} runs failed: {failures.cause[0]}{others}")
     return Runs(trials, path, keep_alive)
 
 

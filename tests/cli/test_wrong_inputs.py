@@ -52,6 +52,14 @@ class Model(nn.Module):
 
     def forward(self, inputs):
         raise TypeError("no such stream")
+
+class Exits(Model):
+    def forward(self, inputs):
+        raise SystemExit(0)
+
+class ExitsAtOnce(nn.Module):
+    def __init__(self, spec):
+        raise SystemExit(0)
 """,
     "own_model.yaml": f"study: x\n{BASE.replace('lstm, width: 4', 'model_raises:Model')}",
     "long_name.yaml": f"study: {'x' * 10_000}\n{BASE}",
@@ -416,6 +424,12 @@ CASES: list[list[str]] = [
     ["doctor", "everything"],
     ["doctor", "--everything"],
     ["trian", "retrieval/T1", "lstm"],
+    # found by a third one: an exit code of 0, and no word
+    [*TRAIN[:2], "model_raises:Exits", *TRAIN[3:]],
+    [*TRAIN[:2], "model_raises:ExitsAtOnce", *TRAIN[3:]],
+    ["verify", "rules/mlp", "-n", "1000000000000"],
+    ["bench", "lstm", "--stack", "1000000000"],
+    ["plan", "good.yaml", "--no-probe", "--out", "notes.txt"],
     ["--verison"],
 ]
 

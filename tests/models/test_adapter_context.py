@@ -47,6 +47,17 @@ class Router(unseen.Adapter):
         return states + (weights[..., None] * answers).sum(-2)
 
 
+class Named(Router):
+    """Its router is an attribute of that name, as the package's own routers are, which also capture a softmax."""
+
+    def core(self, width: int) -> nn.Module:
+        self.router = nn.Linear(width, 3)
+        return nn.Linear(width, 3 * width)
+
+    def call(self, core: Any, states: Tensor, mask: Tensor | None, ctx: Context = NO_CONTEXT) -> Tensor:
+        return super().call({"router": self.router, "experts": core}, states, mask, ctx)
+
+
 class AllTokens(Router):
     def weigh(self, weights: Tensor, ctx: Context) -> Tensor:
         return ctx.capture("gating.weights", weights)
@@ -95,9 +106,9 @@ def test_replaced_weights_are_those_that_mix() -> None:
     assert not torch.allclose(module(inputs, First()), module(inputs))
 
 
-@pytest.mark.parametrize("name", ["rules/mlp", "rules/rnn"])
-def test_specialization_is_measured(name: str) -> None:
-    runs = unseen.train(task(name, rules=3), Router, seeds=1, steps=2, evaluation=ASKED, progress="none")
+@pytest.mark.parametrize(("name", "kind"), [("rules/mlp", Router), ("rules/rnn", Router), ("rules/mlp", Named)])
+def test_specialization_is_measured(name: str, kind: type[unseen.Adapter]) -> None:
+    runs = unseen.train(task(name, rules=3), kind, seeds=1, steps=2, evaluation=ASKED, progress="none")
     assert "specialization/alignment" in set(runs.table.metric)
 
 

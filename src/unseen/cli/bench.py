@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 """All contenders take turns this many times, so that a busy moment of the machine slows all of them alike."""
+MOST_SEEDS = 4_096
+"""The most seeds of a stack that is timed."""
 _FOREVER = 10**9
 """A number of steps that is never reached: no run ends or is validated while it is timed."""
 _LOOP_EXAMPLES = 4096
@@ -89,6 +91,8 @@ def _parse_sizes(text: str) -> list[int]:
         sizes = [0]
     if min(sizes) < 1 or len({*sizes}) < len(sizes):
         raise UsageError(f"--stack {text}: expected different positive numbers, like 1,4,16")
+    if max(sizes) > MOST_SEEDS:
+        raise UsageError(f"--stack {text}: at most {MOST_SEEDS:,} seeds are measured as one stack")
     return sizes
 
 

@@ -197,6 +197,8 @@ def _plan_remaining(entries: list[Entry], workers: int, timing: Timing, out: Pat
     from unseen.store.schema import FILE
     from unseen.store.store import Store
 
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file; give the results directory of a run")
     if not (out / FILE).is_file():  # nothing has been run there
         return make_plan(entries, workers, timing), 0
     with Store.read(out) as store:

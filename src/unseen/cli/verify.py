@@ -118,8 +118,14 @@ def _judge_file(task: Task, path: Path, companions: dict[str, Path]) -> bool:
 
 def _check_task(task: Task, n: int, every: bool) -> bool:
     """Check a task and say the verdict first; then what is known or failed, or every check."""
+    from unseen.memory import refuse_beyond
+    from unseen.tasks.base import GENERATION
     from unseen.tasks.verify import verify as verify_task
 
+    sizes = [task.size(split) for split in task.splits]
+    drawn = max(n if size is None else min(n, size) for size in sizes)
+    subject = f"{task.name} with {drawn:,} examples of a split"
+    refuse_beyond(drawn * task.example_bytes() * GENERATION, subject, "Choose a smaller -n")
     console = Console(highlight=False, soft_wrap=True)
     options = " ".join(f"{k}={v}" for k, v in task.options().items() if k not in ("name", "mapping", "world", "graph"))
     title = f"{task.name} {options}".strip()

@@ -140,7 +140,7 @@ def make_builder(model: ForeignModel, spec: Spec) -> Callable[[], nn.Module]:
             return cls(*arguments.values())
         except UsageError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             call = f"{cls.__name__}({', '.join(arguments)})"
             raise UsageError(f"{model.name} can't be built as {call}: {format_error(error)}") from error
 

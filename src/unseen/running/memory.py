@@ -176,7 +176,7 @@ def _count_activations(model: Config, spec: Spec, typical: Spec) -> tuple[float,
         module = _build_on_meta(model, spec)
         small = large = 0.0
         if module is not None:
-            with suppress(Exception):
+            with suppress(Exception, SystemExit):  # training refuses a model that exits, in words
                 small, large = (_extrapolate(module, typical, examples) for examples in _BATCHES)
         per_example = (large - small) / (_BATCHES[1] - _BATCHES[0])
         _ACTIVATIONS[key] = (max(0.0, small - _BATCHES[0] * per_example), per_example)

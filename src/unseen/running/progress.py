@@ -150,8 +150,8 @@ class Progress:
         elif self._style != "none" and time.monotonic() - self._last_line > EVERY:
             self._last_line = time.monotonic()
             share = 100 * self._done / max(self._total, 1e-9)  # where only evaluations are left, there are no steps
-            if self._evaluating():
-                share = min(share, 99)  # what is evaluated has not ended
+            if self._ended + self._failed < len(self._trials):
+                share = min(share, 99)  # rounding would say 100 %, and what is evaluated has not ended
             sys.stderr.write(f"{self._title}: {share:.0f} %, {self._news()}\n")
 
     def _evaluating(self) -> bool:
@@ -168,8 +168,8 @@ class Progress:
             phrases.append("evaluating")
         # Before that share of the work, nobody can tell.
         elif self._ended + self._failed < len(self._trials) and self._done > 0.02 * self._total:
-            remaining = max(0.0, self._total - self._done)  # sums of shares may pass the whole by a hair
-            phrases.append(f"about {duration(seconds * remaining / self._done)} left")
+            remaining = seconds * (self._total - self._done) / self._done
+            phrases.append(f"about {duration(max(1.0, remaining))} left")  # not 0 s: the evaluation follows
         return ", ".join(phrases + ([f"{self._failed} failed"] if self._failed else []))
 
 

@@ -190,7 +190,7 @@ def _answer(stack: Stack, inputs: Mapping[str, Tensor], shape: Sequence[int], sp
         answer = stack.answer(inputs)
     except UsageError as error:
         raise UsageError(f"{title}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a forward that calls sys.exit() would end the command, with success
         fields = ", ".join(f"{name} {_name_dtype(x.dtype)} {tuple(x.shape)}" for name, x in inputs.items())
         absent = " is not an input of this task" if isinstance(error, KeyError) and error.args[0] not in inputs else ""
         raise UsageError(
@@ -236,7 +236,7 @@ def _training_losses(stack: Stack, task: Task, recipe: Recipe, model: str, data_
         return stack.losses(inputs, targets, task.spec.target, [0], 0)
     except UsageError as error:
         raise UsageError(f"{model} on {task.name}, in training: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{model} on {task.name}, in training: {format_error(error)}") from error
 
 

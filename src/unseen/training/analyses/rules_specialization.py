@@ -148,7 +148,9 @@ def _score(
     if not local:
         for scores, value in zip(scores_by_member, _sample_adaptation(stack, task, evaluation), strict=True):
             scores["adaptation"] = Score(value, float("nan"), evaluation.adaptation_examples)
-    if getattr(stack.skeleton, "router", None) is not None:
+    # Not by an attribute `router`: a user's model may have one and capture nothing but the weights.
+    few = draw_examples(task, task.validation, CHECKED, "test")
+    if PROBABILITIES in predict(stack, few, task.spec, [PROBABILITIES]):
         soft_tallies = _tally(stack, task, evaluation, PROBABILITIES)
         for scores, soft_tally in zip(scores_by_member, soft_tallies, strict=True):
             for name, score in soft_tally.scores(task.pi).items():
