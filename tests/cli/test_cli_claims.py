@@ -57,7 +57,8 @@ def test_the_list_says_what_is_claimed_where_and_how_it_is_tested() -> None:
         claim = entry.load()
         for shown in (claim.name, claim.source, claim.statement, claim.printed, claim.study):
             assert shown in one_line
-    assert "T−Pos+Att on T6 above T+Pos−Att on T6" in run("--claim", "retrieval/C5")
+    claim = run("--claim", "retrieval/C5")
+    assert claim.count("T−Pos+Att on T6 above T+Pos−Att on T6") == claim.count("Baroni 2021, table 2") == 1
     listed = json.loads(run("--format", "json"))
     assert [one["claim"] for one in listed] == [entry.name for entry in CLAIMS]
     assert {"claim", "paper", "source", "statement", "printed", "study", "verdict", "registered"} <= set(listed[0])

@@ -36,6 +36,13 @@ def test_every_task_describes_itself(name: str) -> None:
     assert "\nchance: " in text and "\nshortcuts: " in text and ">>>" not in text
 
 
+def test_a_table_of_a_docstring_is_a_table_that_fits() -> None:
+    """The Markdown of the retrieval tasks was printed as it is written, in lines of 85 columns."""
+    text = run("tasks", "retrieval/T6", columns=60)
+    assert "|" not in text
+    assert "task  query" in text and "yes if: a occurs in a token" in run("tasks", "retrieval/T6", columns=50)
+
+
 def test_a_task_tells_its_chance_and_ceilings_at_its_options() -> None:
     text = run("tasks", "retrieval/T6", "--set", "length=5")
     assert text.startswith("retrieval/T6 length=5\n")

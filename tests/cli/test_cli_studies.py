@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import typer
 from typer.testing import CliRunner, Result
 
@@ -15,18 +16,26 @@ from unseen.errors import UsageError
 ROOT = Path(__file__).parents[2]
 
 
-def run(*arguments: str) -> Result:
+def run(*arguments: str, columns: int = 120) -> Result:
     app = typer.Typer()
     app.command()(studies)
-    return CliRunner().invoke(app, list(arguments))
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(app, list(arguments))
 
 
-def test_the_list_has_one_line_for_each_study_with_scales_and_budgets() -> None:
-    lines = run().stdout.splitlines()
-    assert [line.split()[0] for line in lines] == sorted(line.split()[0] for line in lines)
-    assert {"quickstart", "retrieval-table2", "retrieval-lengths", "retrieval-noise"} <= {x.split()[0] for x in lines}
-    (table,) = [line for line in lines if line.startswith("retrieval-table2")]
-    assert table.endswith("· smoke 1 min, mini 60 min, small, medium, full")
+def test_the_list_has_an_entry_for_each_study_with_scales_and_budgets() -> None:
+    text = run().stdout
+    names = [line.split()[0] for line in text.splitlines() if not line.startswith(" ")]
+    assert names == sorted(names)
+    assert {"quickstart", "retrieval-table2", "retrieval-lengths", "retrieval-noise"} <= set(names)
+    assert "each contribute · smoke 1 min, mini 60 min, small, medium, full" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("columns", [50, 100])
+@pytest.mark.parametrize("arguments", [(), ("rules-main",), ("retrieval-table2",)])
+def test_the_text_fits_the_terminal(arguments: tuple[str, ...], columns: int) -> None:
+    """The deviations of a study used to be one line of 1 300 characters."""
+    lines = run(*arguments, columns=columns).stdout.splitlines()
+    assert max(map(len, lines)) <= columns
 
 
 def test_the_list_needs_nothing_heavy() -> None:
@@ -42,6 +51,7 @@ def test_the_list_needs_nothing_heavy() -> None:
 
 def test_one_study_shows_its_question_axes_claims_and_deviations() -> None:
     text = run("retrieval-table2").stdout
+    words = " ".join(text.split())
     assert text.startswith("retrieval-table2@2\nWhich part of a Transformer")
     for line in (
         "  mini    140 trials, 5 seeds, within 60 min on two cores",
@@ -52,7 +62,7 @@ def test_one_study_shows_its_question_axes_claims_and_deviations() -> None:
     ):
         assert line in text.splitlines()
     assert "claims: retrieval/C1, " in text
-    assert "  mini: task length 5 (full: 10); learning rate 0.001 (paper: 0.0001); " in text
+    assert " mini: task length 5 (full: 10); learning rate 0.001 (paper: 0.0001); " in words
 
 
 def test_a_study_of_ones_own_is_shown_from_its_file() -> None:

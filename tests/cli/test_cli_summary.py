@@ -57,7 +57,7 @@ def test_whole_numbers_stay_whole_where_some_trials_have_no_level(tmp_path: Path
     widths = {row.split(",")[1] for row in csv_text(records).splitlines()[1:]}
     assert widths == {"16", ""}
     missing = trials.assign(status="failed")
-    assert " seed 0" in _list_runs(missing, ["optimiser", "width"], "failed")
+    assert " seeds 0, 1, 2" in _list_runs(missing, ["optimiser", "width"], "failed")
     assert (
         "16.0" not in _list_runs(missing, ["optimiser", "width"], "failed")
         and list(trials.width) == [16] * 3 + [None] * 3

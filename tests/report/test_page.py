@@ -427,6 +427,26 @@ def test_the_answer_has_a_table_beside_chance_shortcut_and_oracle(tmp_path: Path
     assert "0.500" in table and "1.000" in table and "position of" in table
 
 
+def test_the_table_of_the_answer_has_no_empty_column(tmp_path: Path) -> None:
+    """An own study that measures one split out of distribution had an empty column `in distribution`."""
+
+    def header(name: str, **options: Any) -> str:
+        text = page(Source.read(build(tmp_path / name, axes={"variant": VARIANTS}, **options)))
+        return text[text.index('<table class="scores">') : text.index("</thead>")]
+
+    assert "in distribution" in header("both") and "best shortcut" in header("both")
+    only_ood = {("ood/single", "accuracy"): 0.8}
+    assert "in distribution" not in header("one", metrics=lambda levels, seed: only_ood)
+    assert "best shortcut" not in header("T1", task=lambda levels: unseen.task("retrieval/T1", length=5))
+
+
+def test_a_run_of_which_it_is_not_known_whether_it_converged_says_so(tmp_path: Path) -> None:
+    """The cell used to be empty, like that of a run that has not ended."""
+    store = build(tmp_path / "s", seeds=[0], not_converged=lambda levels, seed: None)
+    columns = {one["name"]: one for one in Read(page(Source.read(store))).data()["table"]["columns"]}
+    assert columns["not converged"]["levels"] == ["unknown"]
+
+
 def test_a_figure_of_few_panels_is_wide_enough_to_read(tmp_path: Path) -> None:
     """Paper-style figures of one task had about 150 pixels of plot on a page of 1 000."""
     path = build(tmp_path / "s", axes={"variant": VARIANTS}, curve=curve)

@@ -204,8 +204,8 @@ def test_the_command(places: dict[str, Path], tmp_path: Path, capsys: pytest.Cap
     code, out, _ = command(places["low"], places["odd"], places["high"], "--into", tmp_path / "r")
     assert code == 0 and [line.partition(": ")[2] for line in out.splitlines()] == [
         "2 runs added",
-        "1 runs added, 1 were there already",
-        "1 runs added, 1 were there already",
+        "1 run added, 1 already there",
+        "1 run added, 1 already there",
     ]
     assert tables(tmp_path / "r") == tables(places["all"])
     code, _, said = command(places["low"], tmp_path / "nowhere", "--into", tmp_path / "never")

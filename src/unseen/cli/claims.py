@@ -79,6 +79,7 @@ def _format_shipped(names: list[str], format: ClaimsFormat) -> str:
     """Claims one by one, or all of them, with the verdicts of the records that come with the package."""
     from unseen.claims import judge, page, render
     from unseen.claims.judge_studies import judge_shipped
+    from unseen.cli.option_text import text_width
 
     claims = judge.load_claims(names)
     selected = {claim.name for claim in claims}
@@ -90,11 +91,12 @@ def _format_shipped(names: list[str], format: ClaimsFormat) -> str:
         return _json([{**render.judged_data(judged), "ran": store.study} for store, judged in pairs])
     texts = []
     for claim in claims:
-        texts.append(render.describe_claim(claim, criteria=bool(names)))
         run = [judged for _, judged in pairs if judged.claim.name == claim.name and judged.verdict != "not run"]
-        if run and names:
-            texts.append(render.format_table(run, {}, criteria=True))
-        elif names:
+        if run and names:  # the verdict repeats statement and criteria, with the numbers
+            texts.append(render.format_table(run, {}, criteria=True, columns=min(render.WIDTH, text_width())))
+            continue
+        texts.append(render.describe_claim(claim, criteria=bool(names)))
+        if names:
             texts.append(f"  would run it: {render.describe_command(claim)}")
         elif run:
             texts += [f"  {judged.verdict} ({render.describe_kind(judged)}, {judged.scale})" for judged in run]

@@ -43,7 +43,7 @@ app = typer.Typer(
     name="unseen",
     help="Does a neural network handle what it has never seen, and if not, why?",
     epilog="Start with: unseen tasks · unseen show retrieval/T6 · unseen train retrieval/T1 retrieval-transformer "
-    "--set length=5 --steps 2000 --out runs/t1",
+    "--set length=5 --set features=8 --set learning_rate=0.003 --steps 400 --out runs/t1 · unseen report runs/t1",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -18,14 +18,13 @@ def merge(
 
     unseen merge runs/monday runs/tuesday --into runs/both
     """
+    from unseen.cli.output import count_of
     from unseen.store.merge import merge_paths
 
     for path, merged in merge_paths(list(dict.fromkeys(sources)), into).items():
-        messages = [f"{merged.taken_over} runs added"]
+        messages = [f"{count_of(merged.taken_over, 'run')} added"]
         if merged.same:
-            messages.append(f"{merged.same} were there already")
+            messages.append(f"{merged.same} already there")
         if merged.different:
-            messages.append(
-                f"{merged.different} were there with other numbers (another machine?) and were left unchanged"
-            )
+            messages.append(f"{merged.different} already there with other numbers (another machine?), left unchanged")
         typer.echo(f"{path}: {', '.join(messages)}")

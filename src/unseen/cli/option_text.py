@@ -80,9 +80,20 @@ def format_docstring(subject: Any) -> list[str]:
         rows = paragraph.splitlines()
         if not rows or rows[0].startswith(">>>"):  # a test of ours
             continue
-        literal = any(row.startswith((" ", "- ", "* ", "|", ">>>")) for row in rows)
+        if rows[0].startswith("|"):
+            lines += [*_format_markdown_table(rows), ""]
+            continue
+        literal = any(row.startswith((" ", "- ", "* ", ">>>")) for row in rows)
         lines += [*(rows if literal else wrap(" ".join(rows))), ""]
     return lines[:-1]
+
+
+def _format_markdown_table(rows: list[str]) -> list[str]:
+    """A Markdown table as aligned columns that fit the terminal."""
+    from unseen.cli.output import fit_table
+
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return fit_table([row for row in cells if not set("".join(row)) <= set("-: ")], keys=1)
 
 
 def format_options(config: type[Config]) -> list[str]:

@@ -139,6 +139,15 @@ def load_task(name: str) -> type[Task]:
     return TASKS.load(name)
 
 
+def count_of(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> count_of(1, "run"), count_of(2, "run")
+    ('1 run', '2 runs')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def print_registry(registry: Registry[Any], hint: str, prefix: str = "") -> None:
     """Print the names that begin with a prefix and their summaries in two columns, and a hint on what to do next."""
     from unseen.cli.option_text import wrap, wrap_entry

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from unseen.cli.complete import complete_scale, complete_study
-from unseen.cli.output import exit_when_interrupted, parse_seeds
+from unseen.cli.output import count_of, exit_when_interrupted, parse_seeds
 from unseen.cli.settings import ONLY_HELP, SET_HELP, choose_study
 from unseen.cli.track import HELP as TRACK
 from unseen.errors import CheckFailed, UsageError
@@ -104,6 +104,7 @@ def run(
     unseen run quickstart --seeds 10 --out runs/more --reuse runs/quick
     """
     from unseen.api import run as run_study
+    from unseen.cli.option_text import wrap
     from unseen.cli.summary import summarize
     from unseen.studies.study import is_catalogued
 
@@ -137,7 +138,7 @@ def run(
     deviations = chosen_study.deviations(chosen_scale, seed_list)
     if deviations:
         title = "differs from the paper" if is_catalogued(chosen_study.name) else "notes and differences"
-        typer.echo(f"\n{title}: {'; '.join(deviations)}", err=True)
+        typer.echo("\n" + "\n".join(wrap(f"{title}: {'; '.join(deviations)}")), err=True)
     typer.echo(f"all records: unseen results {out}   {suggest_next(chosen_study, out)}", err=True)
     check_failures(out, chosen_study.entries(chosen_scale, seed_list))
 
@@ -186,5 +187,5 @@ def check_failures(out: Path, entries: Sequence[Entry]) -> None:
         failed = {entry.trial.id for entry in entries} & set(store.failures().trial)
     if failed:
         raise CheckFailed(
-            f"{len(failed)} trials failed. `unseen results {out} --failures` shows why; --retry-failed trains them again"
+            f"{count_of(len(failed), 'trial')} failed. `unseen results {out} --failures` shows why; --retry-failed trains {'it' if len(failed) == 1 else 'them'} again"
         )

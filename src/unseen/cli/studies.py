@@ -29,6 +29,7 @@ def studies(
 
     unseen studies my_study.yaml
     """
+    from unseen.cli.option_text import wrap, wrap_entry
     from unseen.studies.study import study
 
     if name is not None:
@@ -42,17 +43,19 @@ def studies(
         scales = []
         for scale, minutes in study(entry.name).scales.items():
             scales.append(scale if minutes is None else f"{scale} {minutes:g} min")
-        typer.echo(f"{entry.name:<{width}}  {entry.summary} · {', '.join(scales)}")
-    typer.echo(
-        "\nunseen studies NAME describes a study; unseen plan NAME estimates its cost; unseen run NAME --out DIR "
-        "runs it. Minutes are for two cores.",
-        err=True,
+        typer.echo("\n".join(wrap_entry(entry.name, f"{entry.summary} · {', '.join(scales)}", width, "")))
+    hint = (
+        "unseen studies NAME describes a study; unseen plan NAME estimates its cost; unseen run NAME --out DIR runs it. "
+        "Minutes are for two cores."
     )
+    typer.echo("\n" + "\n".join(wrap(hint)), err=True)
 
 
 def _describe_study(study: Study) -> list[str]:
     """The question, size, axes, claims and deviations of a study."""
     from unseen.claims.user_claims import check_study_claims, list_axes
+    from unseen.cli.option_text import wrap
+    from unseen.cli.output import count_of
     from unseen.studies.deviations import levels_in_use
     from unseen.studies.study import is_catalogued
 
@@ -60,13 +63,13 @@ def _describe_study(study: Study) -> list[str]:
     check_study_claims(study, list_axes(entry.levels for entry in chain(*entries.values())))
     lines = [f"{study.name}@{study.version}"]
     if study.question:
-        lines.append(study.question)
+        lines += wrap(study.question)
     lines += ["", "scales"]
     for scale, scale_entries in entries.items():
         seeds = len({entry.trial.seed for entry in scale_entries})
         minutes = study.scales[scale]
         budget = "" if minutes is None else f", within {minutes:g} min on two cores"
-        lines.append(f"  {scale:<8}{len(scale_entries)} trials, {seeds} seed{'s' * (seeds != 1)}{budget}")
+        lines += wrap(f"{scale:<8}{len(scale_entries)} trials, {count_of(seeds, 'seed')}{budget}", "  ", " " * 8)
     lines += ["", "axes"]
     levels = {scale: levels_in_use(scale_entries) for scale, scale_entries in entries.items()}
     for axis in dict.fromkeys(chain.from_iterable(levels.values())):
@@ -77,13 +80,14 @@ def _describe_study(study: Study) -> list[str]:
             scales_by_levels.setdefault(text, []).append(scale)
         for text, scales in scales_by_levels.items():
             suffix = "" if len(scales) == len(levels) else f"   ({', '.join(scales)})"
-            lines.append(f"  {axis}: {text or 'none'}{suffix}")
+            lines += wrap(f"{axis}: {text or 'none'}{suffix}", "  ", "  ")
     if study.claims:
-        lines += ["", f"claims: {', '.join(study.claims)}"]
+        lines += ["", *wrap(f"claims: {', '.join(study.claims)}", hanging="  ")]
     lines += ["", "deviations from the paper" if is_catalogued(study.name) else "notes and differences"]
     if study.notes:
-        lines.append(f"  every scale: {'; '.join(study.notes)}")
+        lines += wrap(f"every scale: {'; '.join(study.notes)}", "  ", "  ")
+    nothing = "nothing else" if study.notes else "none"
     for scale in study.scales:
         deviations = [deviation for deviation in study.deviations(scale) if deviation not in study.notes]
-        lines.append(f"  {scale}: {'; '.join(deviations) or 'nothing else'}")
+        lines += wrap(f"{scale}: {'; '.join(deviations) or nothing}", "  ", "  ")
     return lines

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unseen.cli.option_text import wrap
-from unseen.cli.output import fit_table
+from unseen.cli.output import count_of, fit_table
 from unseen.names import format_level
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _TITLES = {
 WEIGHTS = {"best": "weights best on validation", "last": "last weights"}
 """How the weights that a table shows are called."""
 _NOT_CONVERGED = "not converged at the end"
-_UNKNOWN = "too few validations to tell whether converged"
+_UNKNOWN = "too few validations to tell whether converged (fewer than 3 in the last third of training)"
 
 
 def summarize(directory: Path) -> str:
@@ -151,7 +151,8 @@ def _study_notes(trials: pd.DataFrame, axes: list[str], selection: str) -> list[
     notes += _list_notes(trials)
     pending = int((trials.status == "pending").sum())
     if pending:
-        notes.append(f"{pending} trials have not ended; run the same command again to continue them")
+        have, them = ("has", "it") if pending == 1 else ("have", "them")
+        notes.append(f"{count_of(pending, 'trial')} {have} not ended; run the same command again to continue {them}")
     if ended.any():
         sizes = trials[ended].groupby(axes or "scale", dropna=False).size()
         enough = sizes[sizes >= FEWEST]
@@ -177,9 +178,14 @@ def _list_runs(trials: pd.DataFrame, axes: list[str], label: str) -> str:
     texts = []
     for levels, rows in groups:
         configuration = " ".join(filter(None, map(format_level, levels)))
-        texts.append(f"{configuration} seed {', '.join(map(str, rows.seed))}".strip())
+        texts.append(f"{configuration} {_name_seeds(rows.seed)}".strip())
     listed = "; ".join(texts[:MOST_CONFIGURATIONS]) + ("; …" if len(texts) > MOST_CONFIGURATIONS else "")
-    return f"{label}: {len(trials)} run{'s' * (len(trials) > 1)} ({listed})"
+    return f"{label}: {count_of(len(trials), 'run')} ({listed})"
+
+
+def _name_seeds(seeds: pd.Series) -> str:
+    """`seed 7`, or `seeds 0, 1, 2`."""
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
 # -- single trainings -----------------------------------------------------------------------------------------------
@@ -191,7 +197,7 @@ def _summarize_train(records: pd.DataFrame, entries: pd.DataFrame, work: dict[st
 
     lines = []
     if work:
-        lines.append(
+        lines += wrap(
             f"{format_options(work['task'])} · {format_options(work['model'])} · recipe {format_options(work['recipe'])}"
         )
     metric = "accuracy" if (records.metric == "accuracy").any() else "loss"
@@ -210,13 +216,13 @@ def _summarize_train(records: pd.DataFrame, entries: pd.DataFrame, work: dict[st
     }
     for label, applies in marked.items():
         if applies.any():
-            lines.append(f"{label}: seed {', '.join(map(str, entries[applies].seed))}")
+            lines += wrap(f"{label}: {_name_seeds(entries[applies].seed)}")
     for note in _list_notes(entries):
         lines += wrap(note)
     if ended.sum() >= 3:
         covered = "initialisation and data" if work.get("data_seed") == "own" else "initialisation, on one data set"
         indicative = "; indicative, fewer than 10 seeds" if ended.sum() < 10 else ""
-        lines.append(f"intervals: 95 %, Student's t over seeds ({covered}){indicative}")
+        lines += wrap(f"intervals: 95 %, Student's t over seeds ({covered}){indicative}")
     return "\n".join(lines)
 
 
@@ -264,4 +270,4 @@ def _format_seeds(title: str, rows: pd.DataFrame, metric: str) -> str:
         mean = _format_estimate(finite, metric)
     omitted = f" ({len(values) - len(finite)} not finite, left out)" if len(finite) < len(values) else ""
     by_seed = " ".join(f"{value:.3f}" for value in values)
-    return f"{title}: {mean} over {len(finite)} {'seed' if len(finite) == 1 else 'seeds'}{omitted}: {by_seed}"
+    return f"{title}: {mean} over {count_of(len(finite), 'seed')}{omitted}: {by_seed}"

@@ -26,6 +26,7 @@ def track(
 
     unseen track runs/t1 --to tensorboard --out logs
     """
+    from unseen.cli.output import count_of
     from unseen.store.store import Store
     from unseen.tracking import check_installed
     from unseen.tracking.follow import LogWriter
@@ -35,4 +36,4 @@ def track(
         _ = store.work, store.entries()
     with LogWriter(directory, to, out) as writer:
         count = writer.update()
-    typer.echo(f"{count} runs written to {out}" if count else f"{out} was up to date")
+    typer.echo(f"{count_of(count, 'run')} written to {out}" if count else f"{out} was up to date")

@@ -41,7 +41,7 @@ def train(
 
     Examples:
 
-    unseen train retrieval/T1 retrieval-transformer --set length=5 --steps 2000 --out runs/t1
+    unseen train retrieval/T1 retrieval-transformer --set length=5 --set features=8 --steps 2000 --out runs/t1
 
     unseen train retrieval/T6 retrieval-lstm --set form=basic --seeds 10 --out runs/t6
 
@@ -70,6 +70,7 @@ def train(
     seed_list = parse_seeds(seeds)
 
     from unseen.api import train as run_training
+    from unseen.cli.option_text import wrap
     from unseen.cli.summary import summarize
 
     with exit_when_interrupted():
@@ -88,5 +89,5 @@ def train(
         )
     typer.echo(summarize(out))
     if runs.deviations:
-        typer.echo("differs from the published recipe: " + "; ".join(runs.deviations), err=True)
-    typer.echo(f"all records: unseen results {out}", err=True)
+        typer.echo("\n".join(wrap(f"differs from the published recipe: {'; '.join(runs.deviations)}")), err=True)
+    typer.echo(f"all records: unseen results {out}   page: unseen report {out}", err=True)

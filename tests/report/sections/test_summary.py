@@ -125,6 +125,7 @@ def test_many_claims_are_counted_not_listed() -> None:
     ("states", "expected"),
     [
         ({}, "All 80 runs at scale mini have ended: 4 variants, 4 tasks, 5 seeds."),
+        ({"runs": 2, "ended": 2}, "Both runs at scale mini have ended: 4 variants, 4 tasks, 5 seeds."),
         ({"diverged": 1}, "All 80 runs at scale mini have ended: 4 variants, 4 tasks, 5 seeds; 1 diverged."),
         ({"failed": 2, "ended": 78}, "78 of 80 runs at scale mini have ended: 4 variants, 4 tasks, 5 seeds; 2 failed."),
         ({"ended": 1}, "1 of 80 runs at scale mini has ended: 4 variants, 4 tasks, 5 seeds; 79 are pending."),

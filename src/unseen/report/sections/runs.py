@@ -44,7 +44,9 @@ def tabulate_runs(source: Source) -> dict[str, Any]:
     for split in splits[:MAX_SPLITS]:
         values = {selection: _score_values(runs, rows, split) for selection, rows in scores.items()}
         columns.append({"name": split, "kind": "score", "values": values})
-    not_converged = runs["not_converged"].map({1: "yes", 0: "no"}).where(runs["status"].isin(ENDED)).fillna("")
+    not_converged = (
+        runs["not_converged"].map({1: "yes", 0: "no"}).fillna("unknown").where(runs["status"].isin(ENDED), "")
+    )
     columns += [_text_column(NOT_CONVERGED, not_converged), _text_column("ended by", endings(runs))]
     columns.append(_number_column("last step", runs["step"]))
     if not (runs["seed"] == runs["data_seed"]).all():

@@ -91,6 +91,16 @@ class ScoreTable:
     subject: str = ""
 
     @property
+    def has_inside(self) -> bool:
+        """Whether scores in distribution were measured, and are not rows of their own."""
+        return any(math.isfinite(row.inside) for row in self.rows)
+
+    @property
+    def has_shortcut(self) -> bool:
+        """Whether some task has a shortcut that beats chance."""
+        return any(row.shortcut for row in self.rows)
+
+    @property
     def main(self) -> list[Standing]:
         """The rows of the split that the answer is about."""
         return [row for row in self.rows if row.split == self.split]

@@ -125,7 +125,7 @@ def _describe_runs(counts: RunCounts) -> str:
     if counts.ended < counts.runs:
         text = f"{counts.ended} of {counts.runs} runs{scale} {'has' if counts.ended == 1 else 'have'} ended"
     elif counts.runs > 1:
-        text = f"All {counts.runs} runs{scale} have ended"
+        text = f"{'Both' if counts.runs == 2 else f'All {counts.runs}'} runs{scale} have ended"
     else:
         text = f"The only run{scale} has ended"
     if counts.composition:
