@@ -23,7 +23,8 @@ from unseen.tasks.ctl.automaton import entries_after_groups
 from unseen.tasks.ctl.encode import MARKERS, ChainCache, Chains, Order, encode
 from unseen.tasks.ctl.render import describe, draw_picture
 from unseen.tasks.ctl.sampling import DrawnSet, Sampling, SplitSource
-from unseen.tasks.ctl.solver import Chain, answer_with, compose, decode_all, list_variables, solve
+from unseen.tasks.ctl.solver import Chain, compose, decode_all, solve
+from unseen.tasks.ctl.variables import answer_with, list_variables
 from unseen.tasks.ctl.world import (
     GraphSubstitute,
     World,

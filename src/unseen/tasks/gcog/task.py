@@ -31,9 +31,10 @@ from unseen.tasks.gcog.plan import OperatorGroup, QuestionPlan, allow_all_operat
 from unseen.tasks.gcog.pools import RecordsOfPlan, draw_fresh_records, make_pool
 from unseen.tasks.gcog.render import CELL_PIXELS, Image, draw_example, render
 from unseen.tasks.gcog.schema import FEATURES, PRESETS, STANDARD, Feature, GcogPreset, PresetName, Schema, Ties
-from unseen.tasks.gcog.solver import Question, answer_with, list_variables, solve
+from unseen.tasks.gcog.solver import solve
 from unseen.tasks.gcog.text import FORM_NAMES, ExampleView, FormName, describe_example, write_sentence
 from unseen.tasks.gcog.tree import find_function, object_to_json, tree_to_json
+from unseen.tasks.gcog.variables import Question, answer_with, list_variables
 from unseen.tasks.variables import Variables
 
 Share = Annotated[float, Option(ge=0, le=1)]

@@ -131,12 +131,12 @@ class AssociativeRecall(Task):
         return np.array(answers, np.int64).reshape(examples.inputs["query"].shape)
 
     def variables(self, examples: Examples) -> Variables:
-        from unseen.tasks.recall.solver import list_variables
+        from unseen.tasks.recall.variables import list_variables
 
         return list_variables(examples.inputs["token"], examples.inputs["query"], self.keys, self.values)
 
     def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
-        from unseen.tasks.recall.solver import answer_with
+        from unseen.tasks.recall.variables import answer_with
         from unseen.tasks.variables import split_name
 
         stem, _ = split_name(name)
@@ -146,7 +146,7 @@ class AssociativeRecall(Task):
 
     def counterparts(self, examples: Examples, name: str, draws: Draws) -> Examples | None:
         """The same contexts with another value behind the key of one query, as far as the split has the combination."""
-        from unseen.tasks.recall.solver import find_value_positions
+        from unseen.tasks.recall.variables import find_value_positions
         from unseen.tasks.variables import split_name
 
         stem, number = split_name(name)

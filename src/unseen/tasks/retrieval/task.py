@@ -246,7 +246,7 @@ class Retrieval(Task):
         return solve_all(self.kind, examples.inputs["sequence"], examples.inputs["query"], self.table)[:, None]
 
     def variables(self, examples: Examples) -> Variables:
-        from unseen.tasks.retrieval.solver import list_variables
+        from unseen.tasks.retrieval.variables import list_variables
 
         return list_variables(self.kind, examples.inputs["sequence"], examples.inputs["query"], self.table)
 
@@ -257,7 +257,7 @@ class Retrieval(Task):
         return Expressions(queries, pairs)
 
     def answer_with(self, examples: Examples, name: str, values: Array) -> Array:
-        from unseen.tasks.retrieval.solver import answer_with
+        from unseen.tasks.retrieval.variables import answer_with
 
         sequences, queries = examples.inputs["sequence"], examples.inputs["query"]
         return answer_with(self.kind, sequences, queries, self.table, name, values, self.solve(examples))

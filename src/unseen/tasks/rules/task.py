@@ -21,7 +21,8 @@ from unseen.tasks.base import Array, Artefact, DataSeed, Examples, Expressions, 
 from unseen.tasks.rules.audit import judge_file
 from unseen.tasks.rules.generate import AnswerKind, Coefficients, Matrices, Process, make_labels
 from unseen.tasks.rules.noise import Noise, balanced_rules, observe
-from unseen.tasks.rules.solver import answer_with_rule, classify, list_rules
+from unseen.tasks.rules.solver import classify
+from unseen.tasks.rules.variables import answer_with_rule, list_rules
 from unseen.tasks.variables import Variables, split_name
 
 PresetName = Literal["clean", "paper"]

@@ -25,8 +25,9 @@ from unseen.tasks.rules.generate import (
 )
 from unseen.tasks.rules.noise import state_scales
 from unseen.tasks.rules.render import describe_mha, describe_mlp, describe_rnn, picture_mha, picture_mlp, picture_rnn
-from unseen.tasks.rules.solver import classify, find_tokens, list_looked_up, list_signs, solve_mha, solve_mlp, solve_rnn
+from unseen.tasks.rules.solver import classify, find_tokens, solve_mha, solve_mlp, solve_rnn
 from unseen.tasks.rules.task import NOISY, RegressionTarget, Rules, Shift, draw_rules
+from unseen.tasks.rules.variables import list_looked_up, list_signs
 from unseen.tasks.variables import NONE, Variables, split_name
 
 _SEQUENCES = 100
