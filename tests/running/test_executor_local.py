@@ -114,7 +114,7 @@ def test_a_stack_stays_with_its_worker(executor: Local) -> None:
 
 
 def test_stop_ends_chunks_early_and_they_go_on_to_the_same_end(executor: Local) -> None:
-    steps = 3000  # so many that none has ended when the order to stop arrives
+    steps = 2000  # so many that none has ended when the order to stop arrives
     members = trials(steps)
     for ticket, asked in ((31, members), (32, trials(10**6)), (33, trials())):
         executor.submit(Chunk(ticket, asked, None, 3600.0))
