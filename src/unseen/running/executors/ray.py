@@ -565,6 +565,8 @@ def _start(ray: ModuleType, cpus: int) -> None:
     """Start Ray on this machine, for this process alone."""
     from ray._private import ray_constants
 
+    # Ray's workers run at niceness 15 otherwise: beside other work they would hardly be given a processor.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     # Ray replaces a loopback address by one that other machines can reach, unless told that there are no others.
     enabled_before = ray_constants.ENABLE_RAY_CLUSTER
     ray_constants.ENABLE_RAY_CLUSTER = False
