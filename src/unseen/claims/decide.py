@@ -189,8 +189,8 @@ def decide(measurements: Sequence[Measurement], alpha: float = ALPHA) -> list[Fi
         raw, adjusted = _test_family(members, drifting=False)
         _, adverse = _test_family(members, drifting=True)
         tested = sum(not math.isnan(p_value) for p_value in raw)
-        for place, number in enumerate(family):
-            findings[number] = _decide_one(members[place], adjusted[place], adverse[place], raw[place], tested, alpha)
+        for index, number in enumerate(family):
+            findings[number] = _decide_one(members[index], adjusted[index], adverse[index], raw[index], tested, alpha)
     return [findings[number] for number in range(len(measurements))]
 
 

@@ -330,10 +330,10 @@ class Quantity:
     def _range_of_unseen(self, sample: Sample, number: int) -> tuple[float, float]:
         """Where the quantity may lie for draws of which this term is of the kind that was not seen."""
         lowest = highest = 0.0
-        for place, (sign, term) in enumerate(zip(SIGNS, sample.terms, strict=False)):
-            kinds = sample.kinds[place]
+        for index, (sign, term) in enumerate(zip(SIGNS, sample.terms, strict=False)):
+            kinds = sample.kinds[index]
             low, high = float(term[:, 0].min()), float(term[:, 0].max())
-            if place == number and kinds is not None:
+            if index == number and kinds is not None:
                 low, high = kinds.unseen_range
             lowest += sign * (low if sign > 0 else high)
             highest += sign * (high if sign > 0 else low)
