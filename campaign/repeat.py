@@ -3,7 +3,8 @@
     python campaign/repeat.py FILE [TRIAL ...]
 
 Without ids it takes the first two trials of the file. The numbers are the same on the same kind of machine, with the same
-versions and the same `MKL_CBWR`: the manifest names them, and what differs here is said.
+versions and the same `MKL_CBWR`: the manifest names them, and what differs here is said. It does not name the instruction set, by which NumPy's OpenBLAS
+chooses kernels: if only a few measures differ in their last bits, try `OPENBLAS_CORETYPE=Haswell`.
 """
 
 from __future__ import annotations

@@ -64,6 +64,31 @@ def test_a_claim_is_read_and_judged_by_the_named_weights_and_split(tmp_path: Pat
     assert judge(claim, table([0.80, 0.82, 0.79, 0.81, 0.80], [])).verdict in ("undecided", "not run")
 
 
+def test_a_claim_may_be_about_an_exchange_at_one_site(tmp_path: Path) -> None:
+    levels = {"symbol[1],encoder.state,token[1]": 0.0, "symbol[1],embed,all": 0.6}
+    exchanges = []
+    for level, shift in levels.items():
+        rows = table([0.30, 0.32, 0.29, 0.31, 0.30], [0.10, 0.11, 0.09, 0.10, 0.12]).assign(level=level)
+        exchanges.append(
+            rows.assign(metric="interchange/accuracy", factor="variable,site,position", value=rows["value"] + shift)
+        )
+    records = pd.concat([table([0.9] * 5, [0.9] * 5), *exchanges], ignore_index=True)
+    for level, verdict in (("symbol[1],encoder.state,token[1]", "contradicted"), ("symbol[1],embed,all", "supported")):
+        text = f"""\
+study: order
+claims:
+  - claim: used
+    statement: The symbol is used there.
+    split: ood/single
+    metric: interchange/accuracy at {level}
+    headline:
+      - above: 0.5
+        runs: {{variant: attention}}
+"""
+        (claim,) = read_claims(write(tmp_path, text))
+        assert judge(claim, records).verdict == verdict
+
+
 def test_a_claim_may_say_itself_that_a_model_fails(tmp_path: Path) -> None:
     records = table([0.80, 0.82, 0.79, 0.81, 0.80], [0.50, 0.51, 0.49, 0.50, 0.52])
     points = []

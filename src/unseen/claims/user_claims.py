@@ -45,6 +45,8 @@ _UNITS: Mapping[str, SamplingDesign] = {
     "seed": SamplingDesign(),
     "task": SamplingDesign(("task_seed", "seed"), "task_seed", "task", "task instance, initialisation and data"),
 }
+_INSIDE = "variable,site,position"
+"""The factor by which probes and interchange interventions are recorded."""
 _ALWAYS = ("task", "model")
 """Columns that every table of runs has, beside the axes of the study and the options (`task.length`)."""
 
@@ -194,9 +196,18 @@ def all_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_records(tables: Tables, split: str, weights: str) -> pd.DataFrame:
-    """Select the records of some weights on one split."""
+    """Select the records of some weights on one split.
+
+    Probes and interchange interventions are recorded by variable, site and position. A claim names one of them in its
+    metric: `interchange/accuracy at symbol[1],encoder.state,token[1]`.
+    """
     records = tables.records
-    return records[(records["selection"] == weights) & (records["split"] == split)]
+    chosen = records[(records["selection"] == weights) & (records["split"] == split)]
+    inside = chosen["factor"] == _INSIDE
+    if not inside.any():
+        return chosen
+    metric = chosen["metric"].where(~inside, chosen["metric"] + " at " + chosen["level"].astype(str))
+    return chosen.assign(metric=metric, factor=chosen["factor"].where(~inside, ""))
 
 
 def _one_of(item: YamlMapping, key: str, allowed: tuple[str, ...], default: str) -> str:
