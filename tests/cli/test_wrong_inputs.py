@@ -109,6 +109,7 @@ CASES: list[list[str]] = [
     ["tune", "retrieval/T1", "lstm", "--steps", "2", "--out", "new", "--budget", "0"],
     ["tune", "retrieval/T1", "lstm", "--steps", "2", "--out", "new", "--search", "learning_rate=1..0"],
     [*TRAIN, "--set", "width=1000000000"],
+    [*TRAIN, "--set", "layers=99999999"],
     [*TRAIN, "--set", "width=1000000"],
     ["train", "retrieval/T1", "lstm", "--out", "new", "--set", "length=50000"],
     ["train", "retrieval/T1", "transformer", "--out", "new", "--set", "length=20000", "--set", "evaluation_size=9"],

@@ -144,7 +144,7 @@ class RetrievalTransformer(nn.Module):
         scale_embedding: bool = True
         feedforward: bool = True
         decoder_attention: bool = True
-        layers: int = Field(1, ge=1)
+        layers: int = Field(1, ge=1, le=1000)
         heads: int = Field(1, ge=1)
         readouts: int = Field(
             1, ge=1, description="times the query reads the states, each with an attention of its own"
@@ -218,7 +218,7 @@ class RetrievalLSTM(nn.Module):
         name: Literal["retrieval-lstm"] = "retrieval-lstm"
         form: Literal["basic", "attention", "matched"] = "attention"
         width: int = Field(100, ge=2)
-        layers: int = Field(1, ge=1)
+        layers: int = Field(1, ge=1, le=1000)
         dropout: float = Field(0.2, ge=0, lt=1)
 
     def __init__(self, options: Options, spec: Spec) -> None:

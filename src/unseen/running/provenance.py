@@ -15,6 +15,7 @@ VARIABLES = (
     "MKL_CBWR",
     "MKL_ENABLE_INSTRUCTIONS",
     "ONEDNN_MAX_CPU_ISA",
+    "OPENBLAS_CORETYPE",
 )
 """Environment variables that choose between implementations of an operation, which round differently."""
 

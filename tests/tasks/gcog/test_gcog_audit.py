@@ -62,7 +62,7 @@ def test_counting() -> None:
     assert compute_count_accuracy((1, 5), False) == 0.6 and compute_count_accuracy((7, 7), False) == 1.0
 
 
-@pytest.mark.parametrize(("values", "objects"), [(10, 3), (26, 6), (10, 41)])
+@pytest.mark.parametrize(("values", "objects"), [(10, 3), (26, 6), (10, 41), (16, 200)])
 def test_the_commonest_value(values: int, objects: int) -> None:
     drawn = np.random.default_rng(0).integers(values, size=(20_000, objects))
     most = np.array([np.bincount(row).max() for row in drawn]) / objects

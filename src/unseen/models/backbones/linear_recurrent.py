@@ -42,7 +42,7 @@ _SMALL = 1e-6
 class LinearRecurrentOptions(BackboneOptions):
     """`feedforward` is the hidden width of the feed-forward as a multiple of `width`."""
 
-    layers: int = Field(2, ge=1)
+    layers: int = Field(2, ge=1, le=1000)
     feedforward: int = Field(2, ge=1)
 
 

@@ -163,7 +163,7 @@ class ModularBlock(nn.Module):
 class MixtureOptions(PlacedOptions):
     """The options of all Transformers with modules."""
 
-    layers: int = Option(2, ge=1)
+    layers: int = Option(2, ge=1, le=1000)
     heads: int = Option(4, ge=1)
 
 

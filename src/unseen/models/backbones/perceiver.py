@@ -65,7 +65,7 @@ class Perceiver(nn.Module):
 
         name: Literal["perceiver"] = "perceiver"
         latents: int = Field(16, ge=2)
-        layers: int = Field(2, ge=1)
+        layers: int = Field(2, ge=1, le=1000)
         heads: int = Field(4, ge=1)
         feedforward: int = Field(4, ge=1)
         positions: Literal["none", "sinusoidal", "learned"] = "sinusoidal"

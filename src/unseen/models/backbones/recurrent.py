@@ -18,7 +18,7 @@ from unseen.spec import Spec
 class RecurrentOptions(BackboneOptions):
     """Dropout acts on the embedding and between layers."""
 
-    layers: int = Field(1, ge=1)
+    layers: int = Field(1, ge=1, le=1000)
 
 
 class RecurrentBackbone(nn.Module):

@@ -22,7 +22,7 @@ class AttentiveOptions(PlacedOptions):
     """`feedforward` is the hidden width of the feed-forward as a multiple of `width`. With `causal`, tokens attend only
     to themselves and to earlier tokens."""
 
-    layers: int = Field(2, ge=1)
+    layers: int = Field(2, ge=1, le=1000)
     heads: int = Field(4, ge=1)
     feedforward: int = Field(4, ge=1)
     norm: Literal["pre", "post"] = "pre"
@@ -78,7 +78,7 @@ class UniversalTransformer(AttentiveBackbone):
         """`layers` is how often the layer is applied."""
 
         name: Literal["universal-transformer"] = "universal-transformer"
-        layers: int = Field(4, ge=1)
+        layers: int = Field(4, ge=1, le=1000)
         positions: Scheme = "relative"
 
     def __init__(self, options: Options, spec: Spec) -> None:
@@ -100,7 +100,7 @@ class NDR(nn.Module):
         of `width`. Gate dropout closes the gate for whole tokens."""
 
         name: Literal["ndr"] = "ndr"
-        layers: int = Field(4, ge=1)
+        layers: int = Field(4, ge=1, le=1000)
         heads: int = Field(4, ge=1)
         feedforward: int = Field(2, ge=1)
         gate_dropout: float = Field(0.1, ge=0, lt=1)

@@ -217,7 +217,7 @@ class GcogBert(nn.Module):
 
         name: Literal["gcog-bert"] = "gcog-bert"
         hidden: int = Field(1024, ge=2)
-        layers: int = Field(4, ge=1)
+        layers: int = Field(4, ge=1, le=1000)
         heads: int = Field(8, ge=1)
         positions: Literal["absolute", "relative"] = "relative"
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from math import factorial
 from typing import Literal
 
 import numpy as np
@@ -339,21 +338,26 @@ _REGRESSIONS: dict[str, Callable[[_Problem], _Prediction]] = {
 def expect_commonest(values: int, draws: int) -> float:
     """The expected share of the most frequent of `values` equally probable values in `draws` independent draws.
 
-    The most frequent of n draws from v values occurs at most m times with probability n! / vⁿ [xⁿ] (Σ_{j ≤ m} xʲ / j!)ᵛ.
+    Independent Poisson counts of mean `draws / values`, given that their sum is `draws`, are the counts of such draws. So the
+    probability that none exceeds m is that of v counts up to m which sum to `draws`, divided by that of any such sum.
+    (Factorials would overflow from 171 draws on.)
 
-    >>> expect_commonest(2, 2)
+    >>> round(expect_commonest(2, 2), 12)
     0.75
     """
+    from scipy.stats import poisson  # imported late, because that takes longer than making a task
+
+    counts = np.arange(draws + 1)
+    count_probabilities = poisson.pmf(counts, draws / values)
+    sum_probability = poisson.pmf(draws, draws)
     at_most = []
     for most in range(draws + 1):
-        # The coefficients of the series for one value; the product over all values is its power.
-        series = np.zeros(draws + 1)
-        series[: most + 1] = [1 / factorial(j) / values**j for j in range(most + 1)]
-        power = np.zeros(draws + 1)
-        power[0] = 1.0
+        one_value = np.where(counts <= most, count_probabilities, 0.0)
+        all_values = np.zeros(draws + 1)
+        all_values[0] = 1.0
         for _ in range(values):
-            power = np.convolve(power, series)[: draws + 1]
-        at_most.append(power[draws] * float(factorial(draws)))
+            all_values = np.convolve(all_values, one_value)[: draws + 1]
+        at_most.append(all_values[draws] / sum_probability)
     # The mean of a count is the sum over m of the probability that it exceeds m.
     expected = sum(1 - probability for probability in at_most[:-1])
     return float(expected / draws)
