@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import command_pages
@@ -35,3 +36,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, page.path, content=page.content))
     config.nav = nav.expand(config.nav, files)
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """MkDocs asks for it once per page. A page's title is its heading only if nothing is before it, not even a comment."""
+    return re.sub(r"\A(\s*<!--((?!-->).)*-->)+\s*(?=# )", "", markdown, flags=re.DOTALL)

@@ -14,6 +14,7 @@ from page import Page
 from unseen.claims import CLAIMS
 from unseen.report.figures import figures
 from unseen.studies.deviations import deviations, levels_in_use
+from unseen.studies.grid import Level
 from unseen.studies.study import STUDIES, Study, study
 from unseen.studies.trial import Entry
 
@@ -166,10 +167,12 @@ def _axes(one: Study) -> str:
     levels = {scale: levels_in_use(entries(one.name, scale)) for scale in one.scales}
     rows = []
     for axis in dict.fromkeys(axis for used in levels.values() for axis in used):
-        by_scale = {scale: ", ".join(map(str, used.get(axis, []))) or "none" for scale, used in levels.items()}
-        for text in dict.fromkeys(by_scale.values()):
-            where = [scale for scale, said in by_scale.items() if said == text]
-            rows.append((f"`{axis}`", text, "all" if len(where) == len(by_scale) else ", ".join(where)))
+        groups: dict[frozenset[Level], list[str]] = {}  # a random sample has the same levels in another order
+        for scale, used in levels.items():
+            groups.setdefault(frozenset(used.get(axis, [])), []).append(scale)
+        for scales in groups.values():
+            text = ", ".join(map(str, levels[scales[0]].get(axis, []))) or "none"
+            rows.append((f"`{axis}`", text, "all" if len(scales) == len(levels) else ", ".join(scales)))
     return table(("axis", "levels", "scales"), rows)
 
 

@@ -8,7 +8,11 @@ from typing import Any
 import command_pages
 import docstrings
 import griffe
+import hook
 import nav
+import study_pages
+
+from unseen.studies.study import study
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,22 @@ def test_a_folder_stands_for_its_pages() -> None:
 def test_titles_and_sections_stay_and_empty_folders_vanish() -> None:
     given = ["index.md", {"How": "how.md"}, {"Both": ["a.md", {"Rest": "rest/"}]}, {"None": "none/"}]
     assert expand(given, "rest/x.md") == ["index.md", {"How": "how.md"}, {"Both": ["a.md", {"Rest": ["rest/x.md"]}]}]
+
+
+def test_a_page_begins_with_its_heading() -> None:
+    """MkDocs makes a title of the file's name ("Ctl table1 mini") where a comment is before the heading."""
+    assert hook.on_page_markdown("<!-- made from\nx.zip -->\n<!-- b -->\n# x, mini\n<!-- c -->\n", page=None) == (
+        "# x, mini\n<!-- c -->\n"
+    )
+    for text in ("# a\n\ntext <!-- b -->\n\n# c\n", "<!-- a -->\n<p>no heading</p>\n<!-- b -->\n# c\n"):
+        assert hook.on_page_markdown(text) == text
+
+
+def test_levels_in_another_order_are_the_same_levels() -> None:
+    """`medium` of rules-main is a random sample, which meets the levels in another order."""
+    text = study_pages._axes(study("rules-main"))
+    assert "| `architecture` | mlp, mha, rnn | all |" in text
+    assert "| `rules` | 2, 4, 8, 16, 32 | small, medium, full |" in text
 
 
 def test_examples_and_indented_code_are_blocks() -> None:
