@@ -209,6 +209,7 @@ def test_a_killed_runner_takes_its_workers_along_and_two_quick_interrupts_lose_n
         (["quickstart", "--scale", "minni"], "Did you mean 'mini'?"),
         (["quickstart", "--seeds", "few"], "--seeds few: expected a number like 5"),
         (["quickstart", "--workers", "0"], "workers = 0: give a positive number"),
+        (["quickstart", "--workers", "1000000"], "workers = 1000000: each is a process, and this machine has"),
         (["quickstart", "--stack", "0"], "stack = 0: give a positive number"),
         (["quickstart", "--chunk-seconds", "0"], "chunk_seconds = 0.0: give a positive number"),
         (["quickstart", "--address", "auto"], "choose the executor ray"),

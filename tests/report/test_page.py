@@ -454,3 +454,17 @@ def test_a_figure_of_few_panels_is_wide_enough_to_read(tmp_path: Path) -> None:
     spec = json.loads(re.search(r'id="spec-retrieval-table2">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
     widths = [panel["width"] for panel in spec["concat"]]
     assert len(widths) == 1 and widths[0] >= 400
+
+
+def test_a_note_stands_open_under_the_first_figure_that_needs_it(text: str) -> None:
+    """Every figure repeated the notes of all others; those that stand above are folded."""
+    note = re.compile("<li>(.*?)</li>")
+    folded = re.compile(r"<details><summary>\d+ (?:more )?notes?(?:, as above)?</summary>(.*?)</details>", re.DOTALL)
+    panels = re.findall(r'<div class="panel".*?(?=<div class="panel"|<section)', text, re.DOTALL)
+    again = 0
+    for panel in panels:
+        lists = re.findall(r'<ul class="notes">.*?</ul>', folded.sub("", panel), re.DOTALL)
+        opened = [said for one in lists for said in note.findall(one)]
+        assert opened and len(opened) == len(set(opened))
+        again += sum(said in opened for one in folded.findall(panel) for said in note.findall(one))
+    assert again > len(panels)

@@ -339,6 +339,16 @@ def test_a_wide_table_of_runs_says_that_it_scrolls(browser: Browser, file: Path)
         assert page.locator("#runs-wide").get_attribute("data-more") is None
 
 
+@pytest.mark.parametrize(("screen", "wide"), [(PHONE, True), (WIDE, False)], ids=["phone", "desk"])
+def test_a_wide_figure_says_that_it_scrolls(browser: Browser, file: Path, screen: dict[str, int], wide: bool) -> None:
+    """On a phone the dots lie beside the screen: without a word a reader would see names and no data."""
+    with Opened(browser, file, viewport=screen) as page:
+        ours(page)
+        figure = draw(page)
+        said = figure.evaluate("chart => getComputedStyle(chart, '::before').content")
+        assert ("Scroll sideways" in said) == wide
+
+
 def test_the_caption_of_a_wide_table_is_readable_on_a_phone(browser: Browser, file: Path) -> None:
     with Opened(browser, file, viewport=PHONE) as page:
         caption = page.locator(".scores caption").first.bounding_box()

@@ -18,7 +18,7 @@ from unseen.cli.main import main
 from unseen.errors import CheckFailed, UsageError
 from unseen.running.runner import Interrupted
 from unseen.store.checksums import write_checksums
-from unseen.store.merge import Merged, merge
+from unseen.store.merge import Merged, merge, merge_paths
 from unseen.store.store import Store
 from unseen.studies.grid import Grid
 from unseen.studies.study import Study
@@ -229,3 +229,13 @@ def test_stores_that_do_not_fit_leave_nothing_behind(
                 main()
             assert ended.value.code in (1, 2) and message in capsys.readouterr().err
     assert not (tmp_path / "never").exists() and tables(existing) == before
+
+
+def test_no_folder_is_made_on_the_way_to_a_target_that_is_refused(places: dict[str, Path], tmp_path: Path) -> None:
+    """`sub` is not there, so that `sub/..` would be made before the file at the end is noticed."""
+    (tmp_path / "notes.txt").write_text("mine")
+    inside = Path(shutil.copytree(places["low"], tmp_path / "store"))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UsageError, match=r"notes\.txt is a file; give a directory"):
+        merge_paths([places["high"]], inside / "sub" / ".." / ".." / "notes.txt")
+    assert sorted(tmp_path.rglob("*")) == before

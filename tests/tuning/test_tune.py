@@ -167,6 +167,10 @@ def test_wrong_use_is_refused_before_anything_is_made(tmp_path: Path) -> None:
         tune(same, out, settings=INLINE)
     with pytest.raises(UsageError, match="two axes would be called 'width'"):
         contenders("rules/mlp", ["rules-mlp"], vary={"model.width": [8, 16], "task.width": [2, 4]})
+    with pytest.raises(UsageError, match="model lstm is given twice"):
+        contenders("retrieval/T1", ["lstm", "gru", "lstm"])
+    with pytest.raises(UsageError, match=r"model\.width 8 is given twice"):
+        contenders("retrieval/T1", ["lstm"], vary={"model.width": [8, 8]})
     with pytest.raises(UsageError, match="unknown tracker 'tensorbord'"):
         tune(two(), out, space=SPACE, settings=replace(INLINE, track=("tensorbord",)))
     assert not out.exists()

@@ -40,7 +40,7 @@ GENERAL_TAB = "ours"
 OPEN_FIGURES = 8
 """Figures of a tab that are visible at once; the others are folded."""
 OPEN_NOTES = 4
-"""Notes under a figure that are visible at once; the others are folded."""
+"""Notes under a figure that are visible at once; the others, and those that stand under a figure above, are folded."""
 MAX_ROWS = 20_000
 """Rows of a figure's data that are embedded in the page; the command under the figure writes all."""
 SECTIONS = {
@@ -140,7 +140,6 @@ def page(source: Source, figures: Sequence[Figure] | None = None, say: Say = lam
         "tabs": _group_tabs(drawings),
         "general_tab": GENERAL_TAB,
         "open_figures": OPEN_FIGURES,
-        "open_notes": OPEN_NOTES,
         "undrawn": undrawn,
         "deviations": _list_deviations(source),
         "published": is_catalogued(source.name) or not source.name,
@@ -227,6 +226,13 @@ def _group_tabs(drawn: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any
     for figure in drawn:
         name = figure["figure"].name
         tabs.setdefault(family_of(name) if name_in_family(name) else GENERAL_TAB, []).append(figure)
+    for figures in tabs.values():
+        said: set[str] = set()
+        for figure in figures:
+            notes = figure.pop("notes")
+            figure["open_notes"] = [note for note in notes if note not in said][:OPEN_NOTES]
+            figure["folded_notes"] = [note for note in notes if note not in figure["open_notes"]]
+            said.update(figure["open_notes"])
     return tabs
 
 

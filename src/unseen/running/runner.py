@@ -43,6 +43,8 @@ _FIRST_PROBE_TICKET = 10**9
 DEATHS = 2
 """This many workers may die over a stack without a chunk done between; then its trials are tried one by one, and a trial
 that is alone has failed."""
+WORKERS_PER_CORE = 16
+"""More processes on this machine would only take memory from each other."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,11 @@ class Settings:
             count = getattr(self, name)
             if count is not None and not 0 < count < math.inf:
                 raise UsageError(f"{name.replace('size', 'stack')} = {count}: give a positive number")
+        most = WORKERS_PER_CORE * cores()
+        if self.executor == "local" and self.workers is not None and self.workers > most:
+            raise UsageError(
+                f"workers = {self.workers}: each is a process, and this machine has {cores()} cores: give at most {most}"
+            )
         if self.executor in REMOTE_EXECUTORS:  # the workers are elsewhere: this machine need not have such a device
             check_device_name(self.device)
         else:

@@ -142,6 +142,8 @@ class Store:
     def write(cls, path: str | Path) -> Self:
         """Open a store for writing, or make one in a new or empty directory; refused while another process writes."""
         path = Path(path)
+        if ".." in path.parts:  # else a folder before it that does not exist would be made on the way
+            path = path.resolve()
         try:
             check_directory(path)
             for folder in ("", *FOLDERS):

@@ -119,6 +119,10 @@ def contenders(
     [{'model': 'lstm', 'length': 5}, {'model': 'lstm', 'length': 10}]
     """
     axes: dict[str, dict[Level, dict[str, Any]]] = {"model": {}}
+    for name, given in {"model": models, **(vary or {})}.items():
+        for number, value in enumerate(given):
+            if value in given[:number]:
+                raise UsageError(f"{name} {value} is given twice; a contender is tuned once")
     for model in models:
         recipe_name = recipe or getattr(published_recipe(task, model), "name", "quick")
         axes["model"][model] = {"model": {"name": model}, "recipe": {"name": recipe_name}}

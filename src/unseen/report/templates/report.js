@@ -70,6 +70,7 @@
       drawn.set(element, { paper: wanted, view: made });
       element.replaceChildren(target);
       element.dataset.drawn = wanted;
+      element.toggleAttribute("data-wide", element.scrollWidth > element.clientWidth + 1);
     } catch (error) {
       drawn.delete(element);
       element.replaceChildren(make("p", `This figure can't be drawn here: ${error.message}`, "note"));
