@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from unseen.cli.studies import studies
+from unseen.cli.studies import _describe_axes, studies
 from unseen.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -77,3 +77,14 @@ def test_an_unknown_study_is_answered_with_the_nearest() -> None:
     error = run("retrieval-tabel2").exception
     assert isinstance(error, UsageError)
     assert str(error) == "unknown study 'retrieval-tabel2'. Did you mean 'retrieval-table2'?"
+
+
+def test_levels_in_another_order_share_a_line() -> None:
+    """A random sample (`medium` of rules-main) meets the same levels in another order."""
+    levels = {"mini": {"rules": [2]}, "medium": {"rules": [8, 2]}, "full": {"rules": [2, 8], "width": [1]}}
+    assert _describe_axes(levels) == [
+        "  rules: 2   (mini)",
+        "  rules: 8, 2   (medium, full)",
+        "  width: none   (mini, medium)",
+        "  width: 1   (full)",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 from unseen.cli.complete import complete_study
 
 if TYPE_CHECKING:
+    from unseen.studies.grid import Level
     from unseen.studies.study import Study
 
 
@@ -72,15 +74,7 @@ def _describe_study(study: Study) -> list[str]:
         lines += wrap(f"{scale:<8}{len(scale_entries)} trials, {count_of(seeds, 'seed')}{budget}", "  ", " " * 8)
     lines += ["", "axes"]
     levels = {scale: levels_in_use(scale_entries) for scale, scale_entries in entries.items()}
-    for axis in dict.fromkeys(chain.from_iterable(levels.values())):
-        # Scales with the same levels share a line.
-        scales_by_levels: dict[str, list[str]] = {}
-        for scale, used in levels.items():
-            text = ", ".join(map(str, used.get(axis, [])))
-            scales_by_levels.setdefault(text, []).append(scale)
-        for text, scales in scales_by_levels.items():
-            suffix = "" if len(scales) == len(levels) else f"   ({', '.join(scales)})"
-            lines += wrap(f"{axis}: {text or 'none'}{suffix}", "  ", "  ")
+    lines += _describe_axes(levels)
     if study.claims:
         lines += ["", *wrap(f"claims: {', '.join(study.claims)}", hanging="  ")]
     lines += ["", "deviations from the paper" if is_catalogued(study.name) else "notes and differences"]
@@ -90,4 +84,20 @@ def _describe_study(study: Study) -> list[str]:
     for scale in study.scales:
         deviations = [deviation for deviation in study.deviations(scale) if deviation not in study.notes]
         lines += wrap(f"{scale}: {'; '.join(deviations) or nothing}", "  ", "  ")
+    return lines
+
+
+def _describe_axes(levels: Mapping[str, Mapping[str, Sequence[Level]]]) -> list[str]:
+    """The levels on every axis by scale; scales with the same levels, in any order, share a line."""
+    from unseen.cli.option_text import wrap
+
+    lines = []
+    for axis in dict.fromkeys(chain.from_iterable(levels.values())):
+        groups: dict[frozenset[Level], list[str]] = {}
+        for scale, used in levels.items():
+            groups.setdefault(frozenset(used.get(axis, ())), []).append(scale)
+        for scales in groups.values():
+            text = ", ".join(map(str, levels[scales[0]].get(axis, ()))) or "none"
+            suffix = "" if len(scales) == len(levels) else f"   ({', '.join(scales)})"
+            lines += wrap(f"{axis}: {text}{suffix}", "  ", "  ")
     return lines
