@@ -92,8 +92,8 @@ def _format_markdown_table(rows: list[str]) -> list[str]:
     """A Markdown table as aligned columns that fit the terminal."""
     from unseen.cli.output import fit_table
 
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    return fit_table([row for row in cells if not set("".join(row)) <= set("-: ")], keys=1)
+    table = [[text.strip() for text in row.strip("|").split("|")] for row in rows]
+    return fit_table([row for row in table if not set("".join(row)) <= set("-: ")], keys=1)
 
 
 def format_options(config: type[Config]) -> list[str]:
